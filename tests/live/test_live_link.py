@@ -15,6 +15,7 @@ from taps import Tap, kind_of
 
 from thyme.live.link.addresses import Address, address_text, parse_address
 from thyme.live.link.frames import HEADER_BYTES, MARK_BYTES, Frame, Kind, pack, unpack
+from thyme.live.link.lanes import Lane, Unacknowledged
 from thyme.live.link.link import LinkOptions
 from thyme.live.link.sealing import FrameError, Seal
 from thyme.live.link.udp import UdpLink
@@ -346,3 +347,12 @@ def test_addresses_that_cannot_be_meant_are_refused(text: str) -> None:
 @given(st.sampled_from(["127.0.0.1", "::1", "node.local"]), st.integers(1, 65_535))
 def test_an_address_reads_back_as_it_is_shown(host: str, port: int) -> None:
     assert parse_address(address_text((host, port)), "--peer") == (host, port)
+
+
+def test_parts_of_contents_are_sent_after_all_other_messages() -> None:
+    lane = Lane(NodeId(2), 16.0, together=2)
+    for number in range(4):
+        lane.add(Unacknowledged(bytes([number]), None), bulk=number < 2)
+    parcels = [lane.next_parcel(1_400, lambda: 1) for _ in range(2)]
+    assert [[message.body[0] for message in parcel.messages] for parcel in parcels] == [[2, 3], [0, 1]]
+    assert lane.waiting == 0

@@ -10,15 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import CellId, NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.model.subscriptions import Subscription
-from thyme.wire.codec import MAX_FRAME_BYTES, MESSAGES, MODULES, VERSION, DecodeError, FrameTooLarge, decode, encode
+from thyme.wire.codec import (
+    MAX_FRAME_BYTES,
+    MESSAGES,
+    MODULES,
+    VERSION,
+    DecodeError,
+    FrameTooLarge,
+    decode,
+    encode,
+    is_bulk,
+)
+from thyme.wire.geographic import CellPacket, Heading
 from thyme.wire.message import Message
 from thyme.wire.routing import Flooded, RouteError
-from thyme.wire.storage import JoinReply, MoreRequest, Notification, PartReply, PastMatches, Subscribed
+from thyme.wire.storage import JoinReply, MoreRequest, Notification, PartReply, PastMatches, Subscribed, Unsubscribed
 
 KEY = SubscriptionKey(3, NodeId(7))
 SUBSCRIPTION = Subscription(KEY, parse_query("goal & !replay | final").dnf(), TimeFrame(None, 12.5))
@@ -93,3 +104,13 @@ def test_an_oversized_frame_is_refused_on_both_sides() -> None:
         encode(Flooded(NodeId(1), 1, 0, bytes(MAX_FRAME_BYTES)))
     with pytest.raises(DecodeError, match="at most"):
         decode(bytes([VERSION]) + msgspec.msgpack.encode(bytes(MAX_FRAME_BYTES)))
+
+
+def test_large_parts_of_contents_are_bulk_also_within_packets() -> None:
+    key = ObjectKey("photo", NodeId(1))
+    for size, bulk in ((1_200, True), (100, False)):
+        reply, state = PartReply(1, key, True, 0, size, bytes(size)), Unsubscribed(SubscriptionKey(1, NodeId(2)), 1.0)
+        for message, expected in ((reply, bulk), (state, False)):
+            packet = CellPacket(NodeId(1), CellId(2), 3, (Heading(CellId(4)),), 0, True, encode(message))
+            for sent in (message, packet):
+                assert is_bulk(sent, len(encode(sent))) is expected

@@ -23,6 +23,7 @@ from thyme.sim.process_memory import large_pages, seldom_collecting
 from thyme.sim.radios.radio import Happening, Radio, RadioReport
 from thyme.sim.reception import BroadcastReception
 from thyme.sim.recorder import Recorder
+from thyme.wire.codec import is_bulk
 from thyme.wire.message import Message
 from thyme.wire.signing import CHARGING, PLAIN
 from thyme.world.movement import Movement
@@ -175,10 +176,11 @@ class Simulation:
                 self._count_control(self._frames.pop(sent))
         frame = self._frames[token] = FrameInTransit(message, kind, sender, host.life, size_bytes, failed)
         now_s = max(self.engine.now_s, self.radio.now_s)
+        bulk = is_bulk(message, size_bytes)
         if to < 0:
-            accepted = self.radio.broadcast(now_s, sender, token, size_bytes)
+            accepted = self.radio.broadcast(now_s, sender, token, size_bytes, bulk=bulk)
         else:
-            accepted = self.radio.unicast(now_s, sender, to, token, size_bytes)
+            accepted = self.radio.unicast(now_s, sender, to, token, size_bytes, bulk=bulk)
         if not accepted:
             del self._frames[token]
             self.recorder.count(sender, TrafficKind.DROPPED, kind.name, 1, size_bytes, "radio queue full")

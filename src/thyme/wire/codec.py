@@ -63,6 +63,11 @@ MESSAGES: tuple[type[Message], ...] = tuple(_message_classes())
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(reduce(operator.or_, MESSAGES))
 _prefix = bytes([VERSION])
+BULK_BYTES = 512
+"""Smaller parts of contents are sent as other messages are: they take no longer."""
+_BULK_TAGS = frozenset(kind.__struct_config__.tag for kind in MESSAGES if kind.bulk)
+_TAG_AT = 2
+"""In a message: after the version and the length of the array."""
 
 
 def encode(message: Message) -> bytes:
@@ -70,6 +75,15 @@ def encode(message: Message) -> bytes:
     if len(frame) > MAX_FRAME_BYTES:
         raise FrameTooLarge(f"{type(message).__name__} takes {len(frame)} bytes; at most {MAX_FRAME_BYTES} fit a frame")
     return frame
+
+
+def is_bulk(message: Message, size_bytes: int) -> bool:
+    """Whether a message of this encoded size is sent after those that are not: a part of a content, also one that a
+    packet carries."""
+    if size_bytes < BULK_BYTES:
+        return False
+    payload: bytes | None = getattr(message, "payload", None)
+    return message.bulk if payload is None else payload[_TAG_AT] in _BULK_TAGS and payload[0] == VERSION
 
 
 def decode(frame: bytes) -> Message:

@@ -13,9 +13,11 @@ import msgspec
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=0):
-    """A message as it goes on the air. Subclasses say `tag=…` and may set `control = True`."""
+    """A message as it goes on the air. Subclasses say `tag=…` and may set `control` or `bulk`."""
 
     control: ClassVar[bool] = False
+    bulk: ClassVar[bool] = False
+    """Whether it carries a part of a content: all others are sent first."""
 
     def forwarded_by(self, sender: int) -> bool:
         """Whether `sender` forwards a message of another node that was not addressed to it. A node that answers, or

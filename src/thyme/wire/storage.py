@@ -70,6 +70,7 @@ DELETED = 1
 class PartReply(Message, frozen=True, tag=25):
     """The part, or `found = False` if the object is not here; then `offset` is `DELETED` if its owner deleted it."""
 
+    bulk = True
     request: int
     key: ObjectKey
     found: bool

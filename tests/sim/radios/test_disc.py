@@ -9,7 +9,7 @@ from benchmarks.radio.sends import one_by_one
 from thyme.model.errors import InputError
 from thyme.model.records import TrafficKind
 from thyme.sim.radios.disc.neighbours import Neighbours
-from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
+from thyme.sim.radios.disc.radio import RETRIES, DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Happening
 from thyme.world.mobility.placement import static, uniform_places
 from thyme.world.mobility.waypoint import Waypoint, random_waypoint
@@ -44,12 +44,20 @@ def test_a_frame_takes_its_airtime_and_the_next_one_waits_for_it() -> None:
     assert radio.reports()[0].at_s == pytest.approx(1.0 + 2 * airtime_s, abs=1e-6)
 
 
+def test_bulk_frames_wait_for_all_others_and_for_none_that_was_begun() -> None:
+    radio = line(0.0, 50.0)
+    for frame in range(6):
+        radio.broadcast(1.0, 0, frame, 1000, bulk=frame < 3)
+    received = [frame for kind, _, _, frame in happenings(radio) if kind is Happening.RECEIVED]
+    assert received == [0, 3, 4, 5, 1, 2]
+
+
 def test_a_unicast_out_of_range_is_given_up_after_its_retries() -> None:
     radio = line(0.0, 500.0)
     radio.unicast(0.0, 0, 1, 3, 100)
     assert happenings(radio) == [(Happening.GIVEN_UP, 0, 1, 3)]
     totals = {(row.traffic, row.name): row.counts for row in radio.traffic()}
-    assert totals[(TrafficKind.RETRANSMITTED, "unicast")][0] == DiscOptions().retries
+    assert totals[(TrafficKind.RETRANSMITTED, "unicast")][0] == RETRIES
 
 
 def test_a_node_that_is_off_neither_hears_nor_sends() -> None:

@@ -2,7 +2,8 @@
 
 Small messages share a datagram. When nothing is under way, a message is sent at once; further messages of the same turn
 are sent together at its end. While much is under way, messages are gathered until an acknowledgement comes, a parcel is
-full, or a short time has passed. So a single message does not wait, and the busier a lane, the fuller its parcels.
+full, or a short time has passed. So a single message does not wait, and the busier a lane, the fuller its parcels. Parts
+of contents are sent after all other messages.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Lane:
         self.window = window
         self.under_way: dict[int, Parcel] = {}
         self.units_under_way = 0
-        self.waiting: deque[Unacknowledged] = deque()
+        self.urgent: deque[Unacknowledged] = deque()
+        self.bulk: deque[Unacknowledged] = deque()
+        """Parts of contents, which are sent after all other messages."""
         self.waiting_bytes = 0
         self.pieces: deque[Parcel] = deque()
         """Of the message that is being sent."""
@@ -87,6 +90,10 @@ class Lane:
         return self.narrowed_s > self.acknowledged_s
 
     @property
+    def waiting(self) -> int:
+        return len(self.urgent) + len(self.bulk)
+
+    @property
     def idle(self) -> bool:
         return not self.under_way and not self.waiting and not self.pieces
 
@@ -99,12 +106,12 @@ class Lane:
         untried = self.narrowed_s == -inf
         self.window = min(self.window + (units if untried else units / self.window), float(most))
 
-    def add(self, message: Unacknowledged) -> None:
-        self.waiting.append(message)
+    def add(self, message: Unacknowledged, *, bulk: bool) -> None:
+        (self.bulk if bulk else self.urgent).append(message)
         self.waiting_bytes += len(message.body) + LENGTH_BYTES
 
     def full_parcel_waits(self, datagram_bytes: int) -> bool:
-        return len(self.waiting) >= self._together or self.waiting_bytes + HEADER_BYTES >= datagram_bytes
+        return self.waiting >= self._together or self.waiting_bytes + HEADER_BYTES >= datagram_bytes
 
     def alone(self, message: Unacknowledged, datagram_bytes: int) -> Parcel | None:
         """A parcel of a message that need not wait, as nothing else does; None if it takes several."""
@@ -126,19 +133,19 @@ class Lane:
 
     def _gather(self, first: Unacknowledged, room_bytes: int) -> Parcel:
         messages, left_bytes = [first], room_bytes - 1 - LENGTH_BYTES - len(first.body)
-        while self.waiting and len(messages) < self._together:
-            left_bytes -= LENGTH_BYTES + len(self.waiting[0].body)
+        while (queue := self.urgent or self.bulk) and len(messages) < self._together:
+            left_bytes -= LENGTH_BYTES + len(queue[0].body)
             if left_bytes < 0:
                 break
             messages.append(self._pop())
         return Parcel(Kind.PARCEL, pack_messages([message.body for message in messages]), tuple(messages))
 
     def _pop(self) -> Unacknowledged:
-        message = self.waiting.popleft()
+        message = (self.urgent or self.bulk).popleft()
         self.waiting_bytes -= len(message.body) + LENGTH_BYTES
         return message
 
     def unsent(self) -> list[Unacknowledged]:
         """Messages that were not sent, or only in part."""
         begun = self.pieces[0].messages if self.pieces else ()
-        return [*begun, *self.waiting]
+        return [*begun, *self.urgent, *self.bulk]

@@ -55,6 +55,7 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.model.settings.bounds import AtLeastOne, Positive
+from thyme.wire.codec import is_bulk
 from thyme.wire.message import Message
 from thyme.wire.signing import PLAIN, Codec
 
@@ -257,7 +258,9 @@ class Link:
             self._count(TrafficKind.DROPPED, type(message).__name__, len(body), "unknown neighbour")
             if failed:
                 self.timers.after(0.0, failed)
-        elif not self._unicasts.send(to, body, failed, self._paths.datagram_bytes(peer.address)):
+        elif not self._unicasts.send(
+            to, body, failed, self._paths.datagram_bytes(peer.address), bulk=is_bulk(message, len(body))
+        ):
             self._count(TrafficKind.DROPPED, type(message).__name__, len(body), "link queue full")
             self._warn_of_overflow()
         return len(body)

@@ -81,9 +81,10 @@ class Unicasts:
         """Messages that wait, and parcels that are under way."""
         return self._waiting + sum(len(lane.under_way) + len(lane.pieces) for lane in self._lanes.values())
 
-    def send(self, to: NodeId, body: bytes, failed: Failed, datagram_bytes: int) -> bool:
-        """Send or queue a message, in datagrams of at most `datagram_bytes`; False if the queue is full."""
-        if self._waiting >= self._options.waiting:
+    def send(self, to: NodeId, body: bytes, failed: Failed, datagram_bytes: int, *, bulk: bool = False) -> bool:
+        """Send or queue a message, in datagrams of at most `datagram_bytes`; False if the queue is full. Bulk messages
+        are sent after the others, and fill at most half of the queue."""
+        if self._waiting >= (self._options.waiting // 2 if bulk else self._options.waiting):
             return False
         lane = self._lanes.get(to)
         if lane is None:
@@ -92,7 +93,7 @@ class Unicasts:
         if lane.idle and (parcel := lane.alone(message, datagram_bytes)):
             self._launch(lane, parcel)
             return True
-        lane.add(message)
+        lane.add(message, bulk=bulk)
         self._count_waiting(1)
         if lane.open and lane.full_parcel_waits(datagram_bytes):
             self._fill(lane)
@@ -128,7 +129,7 @@ class Unicasts:
         lane = self._lanes.pop(to, None)
         if lane is None:
             return
-        self._count_waiting(-len(lane.waiting))
+        self._count_waiting(-lane.waiting)
         under_way = [message for parcel in lane.under_way.values() for message in parcel.messages]
         self._stop(lane)
         for message in (*under_way, *lane.unsent()):
@@ -153,9 +154,9 @@ class Unicasts:
             lane.leaves.cancel()
             lane.leaves = None
         while (lane.waiting or lane.pieces) and lane.open:
-            waited = len(lane.waiting)
+            waited = lane.waiting
             parcel = lane.next_parcel(self._sender.datagram_bytes(lane.to), self._sender.number)
-            self._count_waiting(len(lane.waiting) - waited)
+            self._count_waiting(lane.waiting - waited)
             self._launch(lane, parcel)
 
     def _launch(self, lane: Lane, parcel: Parcel) -> None:
@@ -213,5 +214,5 @@ class Unicasts:
 
     def _is_crowded(self) -> bool:
         """Messages to a peer that does not answer do not count until they fill half of the queue."""
-        answering = sum(len(lane.waiting) for lane in self._lanes.values() if not lane.stalled)
+        answering = sum(lane.waiting for lane in self._lanes.values() if not lane.stalled)
         return answering >= self._options.room or 2 * self._waiting >= self._options.waiting

@@ -74,7 +74,8 @@ class RadioReport(NamedTuple):
 
 
 class Radio(Protocol):
-    """The air between nodes."""
+    """The air between nodes. Frames wait in their sender's queue: bulk ones after all others, and at most so many that
+    half of a bounded queue is left for the others."""
 
     @property
     def now_s(self) -> float:
@@ -84,10 +85,10 @@ class Radio(Protocol):
     def header_bytes(self) -> int:
         """What every frame has besides its message."""
 
-    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool:
         """False if the node's queue is full: the frame is gone."""
 
-    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool: ...
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool: ...
     def advance(self, until_s: float) -> int:
         """The number of rows to report; 0 if `until_s` was reached with nothing to report."""
 

@@ -106,6 +106,17 @@ def test_a_full_queue_refuses_and_counts() -> None:
     assert [frame for _, _, frame in kinds(told(wifi, 2.0), SENT)] == [0, 1, 2]
 
 
+def test_bulk_frames_wait_for_all_others_and_fill_half_of_the_queue() -> None:
+    wifi = radio([(0.0, 0.0), (20.0, 0.0)], queue_max=6)
+    wifi.advance(1.0)
+    assert [wifi.broadcast(1.0, 0, k, 500, bulk=True) for k in range(4)] == [True, True, True, False]
+    assert [wifi.unicast(1.0, 0, 1, k, 50) for k in (4, 5, 6, 7)] == [True, True, True, False]
+    assert [frame for _, _, frame in kinds(told(wifi, 2.0), SENT)] == [0, 4, 5, 6, 1, 2]
+    assert wifi.broadcast(3.0, 0, 8, 500, bulk=True)
+    assert wifi.broadcast(3.0, 0, 9, 50)
+    assert [frame for _, _, frame in kinds(told(wifi, 4.0), SENT)] == [8, 9]
+
+
 def test_frames_that_waited_longer_than_their_lifetime_expire_without_being_sent() -> None:
     wifi = radio([(0.0, 0.0), (20.0, 0.0)], lifetime_s=0.005)
     wifi.advance(1.0)

@@ -9,6 +9,7 @@ call, which counts them and writes a row for each (`radio.REPORT`).
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import Annotated
 
 import msgspec
@@ -41,7 +42,7 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Probability that a receiver in range misses a frame."""
     rate_bps: Positive = 6_000_000.0
     queue_frames: Count = 0
-    """Frames that may wait at a node; what comes on top is dropped. 0 for no limit."""
+    """Frames that may wait at a node, half as many of contents; what comes on top is dropped. 0 for no limit."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -66,7 +67,22 @@ class _Transmission(msgspec.Struct):
     to: int
     frame: int
     size_bytes: int
+    bulk: bool
+    order: int = 0
+    """Of frames that end at the same time, the one queued first is reported first."""
+    ready_s: float = 0.0
     tries: int = 0
+
+
+class _Queue:
+    """The frames of one node: the one on the air, and those that wait."""
+
+    __slots__ = ("bulk", "sending", "urgent")
+
+    def __init__(self) -> None:
+        self.sending = False
+        self.urgent: deque[_Transmission] = deque()
+        self.bulk: deque[_Transmission] = deque()
 
 
 class DiscRadio:
@@ -86,7 +102,7 @@ class DiscRadio:
         self._addresses = address_book((self._hearers, self._report_rows.rows, self._draws))
         self._address: int = self._addresses.ctypes.data
         self._heads: list[RadioReport] = []
-        self._busy_until_s = [0.0] * nodes
+        self._queues = [_Queue() for _ in range(nodes)]
         self._epoch = [0] * nodes
         self._waiting = [0] * nodes
         self._heap: list[tuple[float, int, _Transmission, int]] = []
@@ -100,11 +116,11 @@ class DiscRadio:
         self._slept_from_s = [0.0] * nodes
         self.now_s = 0.0
 
-    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
-        return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self.header_bytes))
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool:
+        return self._accept(now_s, _Transmission(node, -1, frame, size_bytes + self.header_bytes, bulk))
 
-    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
-        return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes))
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool:
+        return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes, bulk))
 
     def skip_sent_reports(self) -> None:
         """A transmission is reported together with its receivers, at no cost."""
@@ -121,10 +137,12 @@ class DiscRadio:
             self._sleep_s[node] += now_s - self._slept_from_s[node]
         elif not on and self._on[node]:
             self._slept_from_s[node] = now_s
+            dropped, self._queues[node] = self._queues[node], _Queue()
+            for transmission in (*dropped.urgent, *dropped.bulk):
+                self._push(now_s, transmission)
             self._epoch[node] += 1
             self._waiting[node] = 0
         self._on[node] = on
-        self._busy_until_s[node] = now_s
 
     def advance(self, until_s: float) -> int:
         self._heads = []
@@ -133,6 +151,7 @@ class DiscRadio:
             self.now_s = end_s
             if epoch == self._epoch[transmission.node]:
                 self._complete(end_s, transmission)
+                self._send_next(end_s, transmission.node)
             else:
                 self._tell(end_s, Happening.DROPPED, transmission, 0)
         if not self._heads:
@@ -166,22 +185,36 @@ class DiscRadio:
         return {state: seconds.tolist() for state, seconds in columns.items()}
 
     def _accept(self, now_s: float, transmission: _Transmission) -> bool:
-        node = transmission.node
-        if 0 < self._options.queue_frames <= self._waiting[node]:
+        node, most = transmission.node, self._options.queue_frames
+        if most > 0 and self._waiting[node] >= (most // 2 if transmission.bulk else most):
             return False
         self._waiting[node] += 1
         self._enqueue(now_s, transmission)
+        if not self._queues[node].sending:
+            self._send_next(now_s, node)
         return True
 
-    def _enqueue(self, now_s: float, transmission: _Transmission) -> None:
+    def _enqueue(self, ready_s: float, transmission: _Transmission) -> None:
+        """At the end of the queue, to be sent at this time or later."""
         node = transmission.node
-        start_s = max(now_s, self._busy_until_s[node])
-        airtime_s = self._airtime_s(transmission)
-        self._busy_until_s[node] = start_s + airtime_s
-        self._transmit_s[node] += airtime_s
+        self._transmit_s[node] += self._airtime_s(transmission)
         self._count(_BROADCAST if transmission.to < 0 else _UNICAST, node, transmission.size_bytes)
         self._order += 1
-        heapq.heappush(self._heap, (start_s + airtime_s, self._order, transmission, self._epoch[node]))
+        transmission.order, transmission.ready_s = self._order, ready_s
+        queue = self._queues[node]
+        (queue.bulk if transmission.bulk else queue.urgent).append(transmission)
+
+    def _send_next(self, now_s: float, node: int) -> None:
+        """The node is free: bulk frames are sent after all others."""
+        queue = self._queues[node]
+        waiting = queue.urgent or queue.bulk
+        queue.sending = bool(waiting)
+        if waiting:
+            transmission = waiting.popleft()
+            self._push(max(now_s, transmission.ready_s) + self._airtime_s(transmission), transmission)
+
+    def _push(self, end_s: float, sent: _Transmission) -> None:
+        heapq.heappush(self._heap, (end_s, sent.order, sent, self._epoch[sent.node]))
 
     def _airtime_s(self, transmission: _Transmission) -> float:
         return transmission.size_bytes * 8.0 / self._options.rate_bps

@@ -163,6 +163,7 @@ def build(movement: Movement, profile: WifiProfile, options: WifiOptions, seed: 
     names = np.argsort(number).astype(np.int64)
     node, station, place = lined(nodes, NODE), lined(nodes, STATION), lined(nodes, PLACE)
     node["lock"], node["on"], station["head"], station["tail"] = -1, 1, -1, -1
+    station["last_urgent"] = -1
     station["cw"], station["alarm"], station["leg"] = options.cw_min, NEVER, movement.first[:-1][names]
     node["rx_end"] = node["busy_end"] = node["tx_end"] = station["nav_end"] = station["wait_end"] = -(10**9)
     tables = WifiTables(

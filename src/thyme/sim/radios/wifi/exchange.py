@@ -240,18 +240,18 @@ def sent_out(e: WifiTables, n: int, number: int, now: int) -> None:
 
 
 @borrowing
-def enqueue(e: WifiTables, n: int, to: int, token: int, size_bytes: int, now: int) -> bool:
+def enqueue(e: WifiTables, n: int, to: int, token: int, size_bytes: int, bulk: bool, now: int) -> bool:
     """A protocol wants a frame sent; False when the queue is full."""
     me, config = e.station[n], e.config[0]
     if me.access != GRANTED:
         drop_expired(e, n, now, TELL_AT_ONCE)
     if e.node[n].on == 0:
         return False
-    if me.queued >= config.queue_max:
+    if me.queued >= (config.queue_max // 2 if bulk else config.queue_max):
         e.tally[n].refused_queue_full += 1
         return False
     first = me.queued == 0
-    append_packet(e, n, to, token, size_bytes, now)
+    append_packet(e, n, to, token, size_bytes, bulk, now)
     if me.access != IDLE:
         return True
     take_idle_slots(e, n, now)

@@ -109,14 +109,14 @@ def run_until(e: WifiTables, until: int) -> int:
 
 
 @borrowing
-def enqueue_now(e: WifiTables, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+def enqueue_now(e: WifiTables, now: int, n: int, to: int, token: int, size_bytes: int, bulk: bool) -> int:
     scalars = e.scalars[0]
     # a stop may end two maximal delays after its first report; reactions use the time of the report
     if now < scalars.now - 2 * e.config[0].together or (scalars.events > 0 and e.event[0].at < now):
         return OUT_OF_ORDER
     if short_of_rows(e):
         return SHORT
-    return 1 if enqueue(e, n, to, token, size_bytes, now) else 0
+    return 1 if enqueue(e, n, to, token, size_bytes, bulk, now) else 0
 
 
 @borrowing
@@ -203,9 +203,9 @@ def run(addresses: int, until: int) -> int:
 
 
 @entry
-def queue(addresses: int, now: int, n: int, to: int, token: int, size_bytes: int) -> int:
+def queue(addresses: int, now: int, n: int, to: int, token: int, size_bytes: int, bulk: bool) -> int:
     e = opened(addresses)
-    done = enqueue_now(e, now, e.number[n], e.number[to] if to >= 0 else to, token, size_bytes)
+    done = enqueue_now(e, now, e.number[n], e.number[to] if to >= 0 else to, token, size_bytes, bulk)
     note_due(e)
     return done
 

@@ -1,4 +1,4 @@
-"""The packet queue of a node: first in, first out, bounded, each packet with a lifetime.
+"""The packet queue of a node: bounded, first in, first out, bulk packets after all others, each with a lifetime.
 
 A packet leaves its queue when it was sent (broadcast), acknowledged, given up after too many tries, or after its
 lifetime, which is checked the next time the node accesses its queue. A transmission is reported unless no one
@@ -32,7 +32,8 @@ def note_ended(e: WifiTables, at: int, token: int) -> None:
 
 
 @borrowing
-def append_packet(e: WifiTables, n: int, to: int, token: int, size_bytes: int, now: int) -> None:
+def append_packet(e: WifiTables, n: int, to: int, token: int, size_bytes: int, bulk: bool, now: int) -> None:
+    """At the end, or after the last packet that is not bulk: at least after the head, which may be under way."""
     scalars, me = e.scalars[0], e.station[n]
     k = scalars.free_packet
     row = e.packet[k]
@@ -41,10 +42,17 @@ def append_packet(e: WifiTables, n: int, to: int, token: int, size_bytes: int, n
     row.token, row.to, row.bytes, row.tries, row.heard, row.next = token, to, size_bytes, 0, 0, -1
     row.expires = now + e.config[0].lifetime
     if me.queued == 0:
-        me.head = k
+        me.head = me.tail = k
     else:
-        e.packet[me.tail].next = k
-    me.tail = k
+        before = me.tail
+        if not bulk:
+            before = me.last_urgent if me.last_urgent >= 0 else me.head
+        row.next = e.packet[before].next
+        e.packet[before].next = k
+        if before == me.tail:
+            me.tail = k
+    if not bulk:
+        me.last_urgent = k
     me.queued += 1
 
 
@@ -53,6 +61,8 @@ def drop_head(e: WifiTables, n: int) -> None:
     scalars, me = e.scalars[0], e.station[n]
     k = me.head
     me.head = e.packet[k].next
+    if me.last_urgent == k:
+        me.last_urgent = -1
     me.queued -= 1
     e.packet[k].next = scalars.free_packet
     scalars.free_packet = k

@@ -54,21 +54,21 @@ class WifiRadio:
         self._open_book()
         self._count = 0
 
-    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int) -> bool:
+    def broadcast(self, now_s: float, node: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool:
         """Queue a frame for all nodes in range; False when the queue is full or the node is off."""
-        return self.unicast(now_s, node, EVERYBODY, frame, size_bytes)
+        return self.unicast(now_s, node, EVERYBODY, frame, size_bytes, bulk=bulk)
 
-    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int) -> bool:
+    def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool:
         """Queue a frame for one neighbour, acknowledged and retried; False when the queue is full."""
         psdu_bytes = size_bytes + self.header_bytes
         if psdu_bytes > PSDU_MAX_BYTES:
             most = PSDU_MAX_BYTES - self.header_bytes
             raise InputError(f"a frame of {size_bytes} bytes does not fit one 802.11 frame; split it ({most} at most)")
         now = round(now_s * 1e9)
-        done = queue(self.address, now, node, to, frame, psdu_bytes)
+        done = queue(self.address, now, node, to, frame, psdu_bytes, bulk)
         while done == SHORT:
             self._enlarge()
-            done = queue(self.address, now, node, to, frame, psdu_bytes)
+            done = queue(self.address, now, node, to, frame, psdu_bytes, bulk)
         if done == OUT_OF_ORDER:
             raise AssertionError(f"a frame at {now_s} s, but the radio stands at {self.now_s} s: advance it first")
         return bool(done)

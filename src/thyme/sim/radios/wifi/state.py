@@ -74,7 +74,7 @@ STATION = np.dtype(
         ("stream", "u8"),
         *[(name, "i8") for name in ("received", "failed", "wait", "nav_end", "backoff_from", "wait_end", "access")],
         *[(name, "i8") for name in ("nav_set", "wait_number", "alarm", "alarm_number", "cw", "failures")],
-        *[(name, "i8") for name in ("head", "tail", "queued", "off_since", "leg")],
+        *[(name, "i8") for name in ("head", "tail", "last_urgent", "queued", "off_since", "leg")],
     ],
     align=True,
 )
