@@ -85,8 +85,15 @@ class Host(Interface):
     def broadcast(self, message: Message) -> None:
         """To whoever is in range, unacknowledged."""
 
-    def unicast(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
-        """To one neighbour, acknowledged by the link; `failed` is called when the link gives up."""
+    def unicast(
+        self,
+        to: NodeId,
+        message: Message,
+        failed: Callable[[], None] | None = None,
+        unsent: Callable[[], None] | None = None,
+    ) -> None:
+        """To one neighbour, acknowledged by the link; `failed` is called when the link gives up. If the frame never
+        left this node's own queue, which was full or too slow, `unsent` is called instead, if given."""
 
     def part_bytes(self) -> int:
         """How much of a large content a message to a neighbour may carry, where that is more than the settings say."""

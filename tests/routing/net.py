@@ -86,6 +86,8 @@ class FakeHost:
         self.place = place
         self.on = True
         self.walks = False
+        self.stuck = False
+        """Whether its frames to one neighbour stay in its queue until they are too old."""
         self.random = Random(net.seed * 100_003 + node)
         self.store = MemoryStore()
         self.codec: Codec = PLAIN
@@ -106,8 +108,17 @@ class FakeHost:
             frame = self._note(None, message)
             self.net.after(FRAME_S, lambda: self._spread(frame))
 
-    def unicast(self, to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
+    def unicast(
+        self,
+        to: NodeId,
+        message: Message,
+        failed: Callable[[], None] | None = None,
+        unsent: Callable[[], None] | None = None,
+    ) -> None:
         if not self.on:
+            return
+        if self.stuck:
+            self.net.after(GIVEN_UP_S, unsent or failed or (lambda: None))
             return
         frame = self._note(to, message)
         if self.net.linked(self.node, to):

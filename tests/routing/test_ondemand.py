@@ -83,6 +83,21 @@ def test_one_lost_frame_breaks_no_route() -> None:
     assert not crowd.net.sent(RouteError)
 
 
+def test_frames_that_never_leave_the_own_queue_break_no_route() -> None:
+    crowd = Crowd([(0.0, 0.0), (80.0, 0.0), (160.0, 0.0)])
+    crowd.send(0, 2)
+    requests, host, failures = crowd.requests(), crowd.net.hosts[NodeId(0)], list[str]()
+    host.stuck = True
+    for _ in range(5):
+        crowd.routers[0].send(NodeId(2), LETTER, lambda: failures.append("failed"))
+    crowd.net.run(crowd.net.now_s + 10.0)
+    assert len(failures) == 5, "the sender is told"
+    host.stuck = False
+    assert crowd.send(0, 2) == 0
+    assert crowd.requests() == requests
+    assert not crowd.net.sent(RouteError)
+
+
 def test_a_flood_shows_the_way_back_to_its_origin() -> None:
     crowd = Crowd(GRID)
     floods = []

@@ -35,7 +35,8 @@ from thyme.wire.routing import Routed, RouteError, RouteReply, RouteRequest
 BROKEN_AFTER = 2
 """Frames to a neighbour that the link gives up, each within `FAILURES_S` of the one before, until the link counts as
 broken. In a busy network single frames are given up for want of airtime. If one failure broke all routes over a link,
-their searches would take more airtime: at 196 static nodes this fed itself until nothing else was sent."""
+their searches would take more airtime: at 196 static nodes this fed itself until nothing else was sent. A frame that
+never left this node's own queue says nothing about the link and is no failure."""
 FAILURES_S = 5.0
 MOST_SKEW_S = 600.0
 """How far a sequence number may be from the time. Numbers start as times in milliseconds; they stay within this of it,
@@ -57,7 +58,8 @@ class OnDemandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A route unused for this long is looked for again. A route that has broken is noticed when it is used."""
     tries: int = 3
     reroutes: int = 2
-    """How often a packet whose first link gave up looks for another way before its sender is told."""
+    """How often a packet whose first link gave up, or that never left this node's queue, is sent again, over another
+    way if there is one, before its sender is told."""
     hop_limit: int = 64
     enough_copies: int = 3
     """A node that has heard so many copies of a request does not repeat it; 0 to repeat every request."""
@@ -210,7 +212,7 @@ class OnDemandRouter:
         if request.target == self._host.node:
             self._sequence = max(self.next_sequence(), self._believed(request.target_sequence))
             reply = RouteReply(request.origin, request.target, self._sequence, 0)
-            self._host.unicast(sender, reply, lambda: self._link_failed(sender))
+            self._send_reply(sender, reply)
             return
         if request.hops + 1 < request.hop_limit:
             onward = msgspec.structs.replace(request, hops=request.hops + 1)
@@ -223,6 +225,9 @@ class OnDemandRouter:
         if again or not enough or self._seen.get((request.origin, request.number), 0) < enough:
             self._host.broadcast(request)
 
+    def _send_reply(self, to: NodeId, reply: RouteReply) -> None:
+        self._host.unicast(to, reply, lambda: self._link_failed(to), lambda: self._drop("reply left too late"))
+
     def _on_reply(self, sender: NodeId, reply: RouteReply) -> None:
         self.learn(reply.target, sender, reply.hops + 1, reply.target_sequence)
         if reply.origin != self._host.node:
@@ -230,8 +235,7 @@ class OnDemandRouter:
             if back is None:
                 self._drop("reply lost its way back")
                 return
-            onward = msgspec.structs.replace(reply, hops=reply.hops + 1)
-            self._host.unicast(back.next_hop, onward, lambda: self._link_failed(back.next_hop))
+            self._send_reply(back.next_hop, msgspec.structs.replace(reply, hops=reply.hops + 1))
             return
         search = self._searches.pop(reply.target, None)
         if search is None:
@@ -264,8 +268,11 @@ class OnDemandRouter:
         route.expires_s = self._host.now() + self._options.route_life_s
         next_hop = route.next_hop
 
-        def lost() -> None:
+        def failed_link() -> None:
             self._link_failed(next_hop)
+            lost()
+
+        def lost() -> None:
             if reroutes > 0:
                 payload = packet.payload if message is None else self._host.codec.encode(message)
                 self._dispatch(msgspec.structs.replace(packet, payload=payload), failed, reroutes - 1)
@@ -274,7 +281,7 @@ class OnDemandRouter:
             if failed:
                 failed()
 
-        self._host.unicast(next_hop, packet, lost)
+        self._host.unicast(next_hop, packet, failed_link, unsent=lost)
 
     def _on_error(self, sender: NodeId, error: RouteError) -> None:
         lost = []

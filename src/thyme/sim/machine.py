@@ -139,12 +139,12 @@ class SimulatedHost:
     def broadcast(self, message: Message) -> None:
         self.unicast(_EVERYBODY, message)
 
-    def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+    def unicast(self, to: NodeId, message: Message, failed: Failed = None, unsent: Failed = None) -> None:
         """Frames wait until what they depend on is committed, so that a crash cannot undo it."""
         if self._disk is None:
-            self._simulation.send(self.node, to, message, failed)
+            self._simulation.send(self.node, to, message, failed, unsent)
         else:
-            self.store.commit(lambda: self._simulation.send(self.node, to, message, failed))
+            self.store.commit(lambda: self._simulation.send(self.node, to, message, failed, unsent))
 
     def alone(self) -> bool:
         return False

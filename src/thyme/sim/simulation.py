@@ -69,17 +69,20 @@ class _Kind:
 
 
 class FrameInTransit:
-    """A frame in transit: its content, its sender and the sender's restart count, and the callback for a failure."""
+    """A frame in transit: its content, its sender and the sender's restart count, and the callbacks for failures."""
 
-    __slots__ = ("failed", "kind", "life", "message", "refused", "sender", "size_bytes")
+    __slots__ = ("failed", "kind", "life", "message", "refused", "sender", "size_bytes", "unsent")
 
-    def __init__(self, message: Message, kind: _Kind, sender: int, life: int, size_bytes: int, failed: Failed) -> None:
+    def __init__(
+        self, message: Message, kind: _Kind, sender: int, life: int, size_bytes: int, failed: Failed, unsent: Failed
+    ) -> None:
         self.message = message
         self.kind = kind
         self.sender = sender
         self.life = life
         self.size_bytes = size_bytes
         self.failed = failed
+        self.unsent = unsent or failed
         self.refused = False
 
 
@@ -156,7 +159,7 @@ class Simulation:
             self.engine.step()
         return True
 
-    def send(self, sender: int, to: int, message: Message, failed: Failed) -> None:
+    def send(self, sender: int, to: int, message: Message, failed: Failed, unsent: Failed = None) -> None:
         host = self.hosts[sender]
         size_bytes = len(host.codec.encode(message))
         kind = self._kinds.get(type(message))
@@ -174,7 +177,7 @@ class Simulation:
         if token % FORGET_AFTER == 0:
             for sent in self.radio.take_ended(self.engine.now_s - FRAME_MEMORY_S):
                 self._count_control(self._frames.pop(sent))
-        frame = self._frames[token] = FrameInTransit(message, kind, sender, host.life, size_bytes, failed)
+        frame = self._frames[token] = FrameInTransit(message, kind, sender, host.life, size_bytes, failed, unsent)
         now_s = max(self.engine.now_s, self.radio.now_s)
         bulk = is_bulk(message, size_bytes)
         if to < 0:
@@ -184,8 +187,8 @@ class Simulation:
         if not accepted:
             del self._frames[token]
             self.recorder.count(sender, TrafficKind.DROPPED, kind.name, 1, size_bytes, "radio queue full")
-            if frame.failed is not None:
-                host.after(0.0, frame.failed)
+            if frame.unsent is not None:
+                host.after(0.0, frame.unsent)
 
     def _count_control(self, frame: FrameInTransit) -> None:
         """A frame was transmitted; one that expires in a queue never was."""
@@ -231,9 +234,13 @@ class Simulation:
         self._ended.append((report.at_s + FRAME_MEMORY_S, report.frame))
         if report.what in (_SENT, _GIVEN_UP):
             self._count_control(frame)
-        failed = report.what in (_GIVEN_UP, _EXPIRED) or (report.what == _SENT and frame.refused)
-        if failed and frame.failed and self.hosts[frame.sender].life == frame.life:
-            frame.failed()
+        told = None
+        if report.what == _EXPIRED:
+            told = frame.unsent
+        elif report.what == _GIVEN_UP or (report.what == _SENT and frame.refused):
+            told = frame.failed
+        if told and self.hosts[frame.sender].life == frame.life:
+            told()
 
     def _receive(self, node: int, sender: int, frame: FrameInTransit) -> None:
         """Apply the scenario's faults to the deliveries."""

@@ -171,7 +171,7 @@ class LiveHost:
             self.sending(message)
         self.store.commit(partial(self._send, message, partial(self.link.broadcast, message)))
 
-    def unicast(self, to: NodeId, message: Message, failed: Failed = None) -> None:
+    def unicast(self, to: NodeId, message: Message, failed: Failed = None, unsent: Failed = None) -> None:
         if self.sending is not None:
             self.sending(message)
         told = partial(self._run, failed) if failed else None
