@@ -18,7 +18,6 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from thyme.approaches.bounds import MAX_PART_BYTES, FrameBytes
 from thyme.approaches.eviction import Evictable, Rank
 from thyme.approaches.interface import Failure, Fetched, Outcome
 from thyme.approaches.partial_contents import KIND as DRAFT
@@ -34,6 +33,7 @@ from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, InStore, Metadata
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.settings.bounds import AtLeastOne
+from thyme.wire.codec import MAX_PART_BYTES, FrameBytes
 from thyme.wire.storage import DELETED, PartReply, PartRequest
 
 KIND = "content"

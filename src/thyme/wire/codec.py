@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from functools import reduce
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -29,6 +29,11 @@ from thyme.wire.message import Message
 VERSION = 1
 MAX_FRAME_BYTES = 60_000
 """Below the largest UDP datagram, with room for headers; larger contents are sent in parts."""
+HEADER_BYTES = 10_000
+"""Left in a frame for what surrounds a part of it: names, tags, a summary, the envelopes of routing."""
+MAX_PART_BYTES = MAX_FRAME_BYTES - HEADER_BYTES
+FrameBytes = Annotated[int, msgspec.Meta(ge=1, le=MAX_PART_BYTES)]
+"""How much of something goes into one frame."""
 
 MODULES: tuple[ModuleType, ...] = (
     routing,

@@ -93,7 +93,7 @@ def test_a_node_on_several_walks_counts_once_or_once_for_each() -> None:
         (lambda: WalkOptions(branches=3), "branches is 3"),
         (lambda: WalkOptions(alpha=-1.0), "alpha is -1.0"),
         (lambda: WalkOptions(alpha=0.0, beta=0.0), r"alpha \+ beta is 0"),
-        (lambda: WalkOptions(penalty=0.0), "penalty is 0.0"),
+        (lambda: WalkOptions(penalty=0.0), "penalty is 0;"),
         (lambda: WalkOptions(max_hops=0), "max_hops is 0"),
         (lambda: WalkOptions(method="nearest"), "method is 'nearest'"),  # type: ignore[arg-type]
         (lambda: parse_reading("sideways"), "no answer called 'sideways'"),

@@ -14,12 +14,12 @@ from functools import partial
 
 import msgspec
 
-from thyme.approaches.bounds import MAX_PART_BYTES
 from thyme.approaches.dcs.cell import Cell
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import part_offsets
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
+from thyme.wire.codec import MAX_PART_BYTES
 from thyme.wire.geographic import CastPart
 
 GAP_S = 0.002

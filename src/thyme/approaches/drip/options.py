@@ -7,79 +7,83 @@ The paper's k, l and m are `brokers`, `likely_brokers` and `copies`; l + m < k (
 from __future__ import annotations
 
 from math import inf
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from thyme.approaches.bounds import check_at_least, check_longer, check_positive
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AboveZeroShare, AtLeastOne, Count, NotNegative, Positive
 from thyme.routing.ondemand import OnDemandOptions
 
 
-class RegionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+def check_longer(record: Settings, where: str, period: str, life: str) -> None:
+    """What is told every `period` has to be believed for longer than that."""
+    told_s, believed_s = getattr(record, period), getattr(record, life)
+    if not (0.0 < told_s < believed_s < inf):
+        raise InputError(
+            f"{where}{period} is {told_s:g} and {where}{life} {believed_s:g}; "
+            f"expected finite times, 0 < {period} < {life}"
+        )
+
+
+class RegionOptions(Settings, frozen=True):
     """Voronoi regions (§IV)."""
 
     period_s: float = 5.0
     """Between two broadcasts of a broker: "at a low frequency"; the paper gives no value."""
     life_s: float = 12.5
     """A broker not heard for this long (two broadcasts missed) is forgotten."""
-    hop_wait_s: float = 0.005
+    hop_wait_s: NotNegative = 0.005
     """Wait before a broadcast is passed on. Equal at every hop, so that delay is proportional to distance (§III c)."""
-    hop_limit: int = 32
+    hop_limit: AtLeastOne = 32
     neighbour_life_s: float = 5.0
     """How long a neighbour's region is believed after it was last heard; neighbours are heard once a period at least,
     and with less than that there would be no bridges between two broadcasts."""
-    neighbours: int = 500
-    bootstrap_s: float = 5.0
+    neighbours: AtLeastOne = 500
+    bootstrap_s: Positive = 5.0
     """How long abilities are exchanged before the most able take office."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         check_longer(self, "regions.", "period_s", "life_s")
-        check_at_least(self, "regions.", 0.0, "hop_wait_s")
         if not self.period_s <= self.neighbour_life_s < inf:
             raise InputError(
                 f"regions.neighbour_life_s is {self.neighbour_life_s:g}; expected at least regions.period_s, "
                 f"{self.period_s:g}: between two broadcasts there would be no bridges"
             )
-        check_positive(self, "regions.", "bootstrap_s")
-        check_at_least(self, "regions.", 1, "hop_limit", "neighbours")
 
 
-class BridgeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BridgeOptions(Settings, frozen=True):
     """Bridge nodes (§V-B1)."""
 
     status_s: float = 5.0
     life_s: float = 7.5
     """A bridge whose status is older is not used."""
-    crossings: int = 3
+    crossings: AtLeastOne = 3
     """Neighbours of the other region that a bridge tries for one message."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         check_longer(self, "bridges.", "status_s", "life_s")
-        check_at_least(self, "bridges.", 1, "crossings")
 
 
-class CooperationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CooperationOptions(Settings, frozen=True):
     """Talk between brokers (§V-B2). A broker contacts one other broker at a time (§V-C)."""
 
-    events_per_relay: int = 1
+    events_per_relay: AtLeastOne = 1
     """Events handed over in one message: the paper describes messages of one event."""
-    answer_wait_s: float = 0.3
+    answer_wait_s: Positive = 0.3
     """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
-    exchange_s: float = 5.0
+    exchange_s: NotNegative = 5.0
     """Subscriptions are exchanged with one broker not more often than this."""
     moves: Literal["beyond", "all"] = "beyond"
     """Which moves of a subscriber another broker is told of: those to a local broker that it does not know as near to
     it, or all of them."""
-    follow_s: float = 60.0
+    follow_s: NotNegative = 60.0
     """How long after it got an event a broker learns new destinations of it from subscribers that move."""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "cooperation.", 1, "events_per_relay")
-        check_at_least(self, "cooperation.", 0.0, "exchange_s", "follow_s")
-        check_positive(self, "cooperation.", "answer_wait_s")
 
 
 MEMBER_LIFE_S = 75.0
@@ -90,15 +94,15 @@ MAX_SHARED_BROKERS = 40
 """Brokers of a crowd whose number follows its size, at most: the most that the paper tried."""
 
 
-class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DripOptions(Settings, frozen=True):
     paper: bool = False
     """As in the paper: k = 20 unless `brokers` says otherwise, and the last 20 past matches."""
-    brokers: int = 0
+    brokers: Count = 0
     """k, or 0 for a share of the crowd, "a small percentage" (§IV): l + m + 1 to 40."""
-    broker_share: float = 0.1
-    likely_brokers: int = 2
+    broker_share: AboveZeroShare = 0.1
+    likely_brokers: AtLeastOne = 2
     """l: nearest brokers that a node keeps, and to which its events are brought (§VI: 4 or 5)."""
-    copies: int = 2
+    copies: AtLeastOne = 2
     """m: nearby brokers that get a copy to carry (§V-B2: 2 to 6)."""
     relay: Literal["mcmd", "sf"] = "mcmd"
     """Multi-copy-multi-destination, or the baseline SF: epidemic between brokers (§VI-A)."""
@@ -109,30 +113,30 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sf_contacts: Literal["neighbours", "bridges"] = "neighbours"
     """Which brokers SF hands events to: those in radio range, or those behind a bridge node too."""
     selection: Literal["ability", "random"] = "ability"
-    ability: float = 0.0
+    ability: NotNegative = 0.0
     """This node's own detecting ability; 0 draws it from the power law."""
     ability_seed: int = 0
-    exponent: float = 2.0
+    exponent: Annotated[float, msgspec.Meta(gt=1.0)] = 2.0
     """Of the power law of abilities; the paper gives none."""
-    content_bytes: int = 1_000
+    content_bytes: Count = 1_000
     """Contents travel with their event, so they are small."""
-    memory_events: int = 500
+    memory_events: AtLeastOne = 500
     """Events that a broker remembers; the least related and oldest give way, those of the last minute stay (§V-A2)."""
-    events_per_ability: float = 0.0
+    events_per_ability: NotNegative = 0.0
     """Memory in proportion to ability (§IV-A): a broker remembers so many events per unit of it, `memory_events` at
     most; 0 if all remember as many."""
-    interests: int = 10_000
+    interests: AtLeastOne = 10_000
     """Subscribers that a broker knows."""
-    refresh_s: float = 30.0
+    refresh_s: Annotated[float, msgspec.Meta(gt=0.0, lt=MEMBER_LIFE_S)] = 30.0
     """A subscriber registers again after this long with the same broker, since a Quit may be lost."""
     interest_life_s: float = 300.0
     """What is known of a subscriber that never registers again is forgotten after this long, and so is a subscription
     whose time frame has ended."""
-    known_events: int = 64
+    known_events: Count = 64
     """Events that a registration names as received, the latest."""
-    catch_up_events: int = 8
+    catch_up_events: AtLeastOne = 8
     """Events in one answer to a registration; the node registers again for the rest."""
-    past_matches: int = 500
+    past_matches: AtLeastOne = 500
     """Events of its memory that a broker sends out for one new subscription."""
     regions: RegionOptions = RegionOptions()
     bridges: BridgeOptions = BridgeOptions()
@@ -144,25 +148,11 @@ class DripOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        check_at_least(self, "", 1, "likely_brokers", "copies")
-        check_at_least(self, "", 0, "brokers", "events_per_ability")
-        if not 0.0 < self.broker_share <= 1.0:
-            raise InputError(f"broker_share is {self.broker_share:g}; expected a share above 0, up to 1")
+        check_bounds(self)
         if 0 < self.brokers <= self.likely_brokers + self.copies:
             raise InputError(
                 f"likely_brokers + copies = {self.likely_brokers} + {self.copies} is not below brokers = "
                 f"{self.brokers}; DRIP needs l + m < k: choose more brokers, or fewer copies or likely brokers"
-            )
-        if not 1.0 < self.exponent < inf:
-            raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs a finite one above 1")
-        if not 0.0 <= self.ability < inf:
-            raise InputError(f"ability is {self.ability:g}; expected a finite, positive number, or 0 to draw one")
-        check_at_least(self, "", 1, "memory_events", "interests", "catch_up_events", "past_matches")
-        check_at_least(self, "", 0, "content_bytes", "known_events")
-        if not 0.0 < self.refresh_s < MEMBER_LIFE_S:
-            raise InputError(
-                f"refresh_s is {self.refresh_s:g}; expected a number above 0 and below {MEMBER_LIFE_S:g}, when a "
-                "broker forgets a member that did not register again"
             )
         check_longer(self, "", "refresh_s", "interest_life_s")
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-import msgspec
-
-from thyme.approaches.bounds import check_at_least
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
 from thyme.approaches.es.server import NO_REQUEST, Server
 from thyme.approaches.eviction import Evictable
@@ -37,6 +34,8 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import AtLeastOne
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.layer import Deliver, UnicastRouter
@@ -52,17 +51,14 @@ SERVER = NodeId(-1)
 """The servers as one source of past matches: whoever is asked goes on where another stopped."""
 
 
-class ExternalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExternalStorageOptions(Settings, frozen=True):
     servers: tuple[int, ...] = ()
     """The server's node, or several; in a scenario without a choice, one node more than the crowd's."""
-    past_matches: int = 10
+    past_matches: AtLeastOne = 10
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
-    matches_per_notification: int = 8
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "es.", 1, "past_matches", "matches_per_notification")
+    matches_per_notification: AtLeastOne = 8
 
 
 class ExternalStorage(ReactiveStore):

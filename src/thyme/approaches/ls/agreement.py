@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import msgspec
-
-from thyme.approaches.bounds import check_at_least
 from thyme.approaches.digests import pack, unpack
 from thyme.approaches.ls.joining import in_batches
 from thyme.approaches.ls.known import Known
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import NotNegative
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.tables import ALWAYS, IF_DIFFERENT, DigestTable
@@ -43,13 +42,10 @@ NEWS_BYTES = 1_200
 """News is sent in frames of about this size: below 802.11's 1500 bytes."""
 
 
-class AgreementOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    hello_s: float = 2.0
+class AgreementOptions(Settings, frozen=True):
+    hello_s: NotNegative = 2.0
     """How often a node says what it knows, in about eight bytes; 0 for never, as in the paper. Two such times and an
     exchange pass until neighbours agree again."""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "ls.agreement.", 0.0, "hello_s")
 
 
 class Agreement:

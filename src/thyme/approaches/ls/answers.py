@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
-from thyme.approaches.bounds import check_at_least
 from thyme.host import Host
 from thyme.model.ids import SubscriptionKey
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import Count, NotNegative
 from thyme.routing.layer import UnicastRouter
 from thyme.wire.storage import PastMatches
 
@@ -22,16 +21,12 @@ AGAIN_S = 0.5
 """An answer that could not leave its owner is sent again after this, then twice, then three times as long."""
 
 
-class AnswerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    jitter_s: float = 0.1
+class AnswerOptions(Settings, frozen=True):
+    jitter_s: NotNegative = 0.1
     """Longest random delay before a subscription is answered; less than `collect_s`, so that no answer is late because
     of it."""
-    retries: int = 3
+    retries: Count = 3
     """Retries of an answer that could not leave its owner."""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "ls.answers.", 0.0, "jitter_s")
-        check_at_least(self, "ls.answers.", 0, "retries")
 
 
 class Answers:

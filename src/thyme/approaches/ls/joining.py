@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from thyme.approaches.bounds import FrameBytes
 from thyme.host import Host, Timer
 from thyme.model.ids import NodeId
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.tables import HeardTable
+from thyme.wire.codec import FrameBytes
 from thyme.wire.message import Message
 from thyme.wire.storage import JoinReply, JoinRequest, Revocation
 

@@ -15,7 +15,6 @@ from operator import itemgetter
 
 import msgspec
 
-from thyme.approaches.bounds import check_at_least
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.past import PIECE_BYTES
 from thyme.approaches.requests import Requests, RetryOptions
@@ -24,6 +23,8 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.local import Told
 from thyme.wire.message import Message
 
@@ -44,15 +45,12 @@ Pair = tuple[SubscriptionKey, str]
 """A subscription of another node, and the name of an own object that matches it."""
 
 
-class NotificationQueueOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NotificationQueueOptions(Settings, frozen=True):
     sure: bool = False
     """Whether notifications are acknowledged and kept until they are; the paper's are not. Live nodes say yes."""
     retry: RetryOptions = RetryOptions(pending=100_000)
-    kept: int = 10_000
+    kept: AtLeastOne = 10_000
     """Notifications that wait for one subscriber; of too many the oldest is given up, and counted."""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "ls.telling.", 1, "kept")
 
 
 class NotificationQueues:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from thyme.approaches.bounds import check_at_least
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.ls.agreement import AgreementOptions
@@ -12,13 +9,15 @@ from thyme.approaches.ls.answers import AnswerOptions
 from thyme.approaches.ls.joining import JoinOptions
 from thyme.approaches.ls.notification_queues import NotificationQueueOptions
 from thyme.approaches.requests import RetryOptions
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import AtLeastOne, NotNegative
 from thyme.routing.flooding import FloodingOptions
 
 
-class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    past_matches: int = 10
+class LocalStorageOptions(Settings, frozen=True):
+    past_matches: AtLeastOne = 10
     """n: how many of the most recent past matches are told at once (§3.3)."""
-    collect_s: float = 0.25
+    collect_s: NotNegative = 0.25
     """How long the owners' answers to a subscription are waited for before the n most recent of all of them are told: a
     flood takes 25 ms a hop, and the answer less. Later ones are told as they come."""
     answers: AnswerOptions = AnswerOptions()
@@ -29,12 +28,8 @@ class LocalStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     telling: NotificationQueueOptions = NotificationQueueOptions()
     flooding: FloodingOptions = FloodingOptions()
     limits: StoreLimits = StoreLimits()
-    revoked_s: float = 3_600.0
+    revoked_s: NotNegative = 3_600.0
     """How long unsubscriptions are remembered, to hand them to nodes that were off. Whoever was off for longer hears of
     them from the subscriber."""
-    matches_per_notification: int = 8
+    matches_per_notification: AtLeastOne = 8
     """A notification of more matches than this is sent in several frames."""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "ls.", 1, "past_matches", "matches_per_notification")
-        check_at_least(self, "ls.", 0.0, "collect_s", "revoked_s")

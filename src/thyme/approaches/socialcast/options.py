@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from math import inf
+from typing import Annotated, Literal
 
 import msgspec
 
-from thyme.approaches.bounds import expect, expect_positive
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.socialcast.prophet import ProphetOptions
 from thyme.approaches.socialcast.routers import Routing
 from thyme.approaches.socialcast.utilities import UtilityOptions
 from thyme.model.errors import InputError
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive, Share
 from thyme.model.tags import normalise_tag
 
 MAX_COPIES = 10_000
@@ -23,81 +25,67 @@ MAX_MEMORY_IDS = 3_000
 MAX_LIFETIMES = 1_000
 
 
-class SocialCastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SocialCastOptions(Settings, frozen=True):
     paper: bool = False
     """As in the paper, where it gives a value: T = 20 s, ε = 0.2, and only the λ messages that a neighbour names count
     as received by it. The defaults were chosen on recorded contacts."""
     routing: Routing = "prediction"
     """`none` is the paper's variant without prediction; the others are reference routers."""
-    period_s: float = 10.0
+    period_s: Positive = 10.0
     """T: how often a node tells of itself, looks for better carriers and sends."""
-    copies: int = 3
+    copies: Annotated[int, msgspec.Meta(ge=1, le=MAX_COPIES)] = 3
     """γ. Epidemic and ProPHET multiply copies as they like and start with one."""
     adapt_copies: bool = False
     """Publish between 1 and 2γ − 1 copies: the fewer, the better the best carrier at hand is."""
-    ttl_hops: int = 10
+    ttl_hops: Count = 10
     """A copy that has made this many hops is read and not carried on; 0 for no limit. Table I does not give the
     default; with ten hops the paper's traffic figures come out."""
-    lifetime_s: float = 0.0
+    lifetime_s: NotNegative = 0.0
     """How long after its publication a message is worth carrying, set by the publisher; 0 for no limit."""
-    lifetimes_s: dict[str, float] = {}
+    lifetimes_s: Annotated[dict[str, Positive], msgspec.Meta(max_length=MAX_LIFETIMES)] = msgspec.field(
+        default_factory=dict
+    )
     """The same for messages with a tag, instead of `lifetime_s`; of several tags the shortest counts."""
-    hysteresis: float = 0.05
+    hysteresis: Share = 0.05
     """ε: how much better a neighbour has to be."""
-    memory_ids: int = 100
+    memory_ids: Annotated[int, msgspec.Meta(ge=1, le=MAX_MEMORY_IDS)] = 100
     """λ: messages remembered as received."""
-    given_ids: int = 1_000
+    given_ids: Count = 1_000
     """Messages that a node remembers having given to one neighbour or got from it, while they are near each other; 0 as
     in the paper, where only the neighbour's λ messages count."""
-    buffer_copies: int = 100_000
+    buffer_copies: AtLeastOne = 100_000
     """β: copies carried at once. The paper's evaluation has no limit; this one is never reached in it."""
-    neighbours: int = 1_000
+    neighbours: AtLeastOne = 1_000
     handover: Literal["confirmed", "link"] = "confirmed"
     """How a copy changes hands: offered, accepted and released, or sent once and kept if the link gives up, which makes
     two of one where acknowledgements may be lost."""
-    answer_wait_s: float = 10.0
+    answer_wait_s: Positive = 10.0
     """An offer without an answer is taken back at the first turn after so long."""
-    unreleased_s: float = 3_600.0
+    unreleased_s: Positive = 3_600.0
     """How long a copy that was accepted waits for its release, if that was lost: the two may meet again."""
-    pending_handovers: int = 1_000
+    pending_handovers: AtLeastOne = 1_000
     """Offers without an answer, releases that the link could not deliver, and offers kept aside: so many of each."""
-    content_bytes: int = 32_000
+    content_bytes: Annotated[int, msgspec.Meta(ge=0, le=MAX_CONTENT_BYTES)] = 32_000
     """Contents travel within messages; larger ones are refused."""
-    contents: int = 10_000
+    contents: AtLeastOne = 10_000
     """Contents that a node keeps for its own application, the latest."""
-    read_s: float = 600.0
+    read_s: NotNegative = 600.0
     """How long after its message expired a content may still be read here: somebody was just told of it."""
-    control_bytes: int = 30_000
+    control_bytes: Annotated[int, msgspec.Meta(ge=100, le=30_000)] = 30_000
     """What interests and utilities may take of a control message."""
-    sample_every_s: float = 0.0
+    sample_every_s: NotNegative = 0.0
     """How often the number of buffered copies goes to the log; 0 for never."""
     utilities: UtilityOptions = UtilityOptions()
     prophet: ProphetOptions = ProphetOptions()
     limits: StoreLimits = StoreLimits()
 
     def __post_init__(self) -> None:
-        expect("copies (γ)", self.copies, 1, MAX_COPIES)
-        expect("ttl_hops", self.ttl_hops, 0)
-        expect("hysteresis (ε)", self.hysteresis, 0.0, 1.0)
-        expect("memory_ids (λ)", self.memory_ids, 1, MAX_MEMORY_IDS)
-        expect("given_ids", self.given_ids, 0)
-        expect("buffer_copies (β)", self.buffer_copies, 1)
-        expect("neighbours", self.neighbours, 1)
-        expect("content_bytes", self.content_bytes, 0, MAX_CONTENT_BYTES)
-        expect("contents", self.contents, 1)
-        expect("read_s", self.read_s, 0.0)
-        expect("control_bytes", self.control_bytes, 100, 30_000)
-        expect("lifetime_s", self.lifetime_s, 0.0)
-        expect("the number of tags in lifetimes_s", len(self.lifetimes_s), 0, MAX_LIFETIMES)
+        check_bounds(self)
         for tag, lifetime_s in self.lifetimes_s.items():
-            expect_positive(f"lifetimes_s of {tag!r}", lifetime_s)
+            if not 0.0 < lifetime_s < inf:
+                raise InputError(f"lifetimes_s of {tag!r} is {lifetime_s:g}; expected a finite number > 0")
             if normalise_tag(tag) != tag:
                 raise InputError(f"lifetimes_s has {tag!r}; expected the tag as it is stored: {normalise_tag(tag)!r}")
-        expect("sample_every_s", self.sample_every_s, 0.0)
-        expect("pending_handovers", self.pending_handovers, 1)
-        expect_positive("answer_wait_s", self.answer_wait_s)
-        expect_positive("unreleased_s", self.unreleased_s)
-        expect_positive("period_s (T)", self.period_s)
 
     def lifetime_of(self, tags: Sequence[str]) -> float:
         """How long a message with these tags is worth carrying; 0 for no limit."""

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
 from thyme.approaches.socialcast.neighbours import Neighbour
-from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import Share
 from thyme.wire.socialcast import UNIT, Topic
 
+KNOWN_TOPICS = 256
 
-class ProphetOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    encounter: float = 0.75
+
+class ProphetOptions(Settings, frozen=True):
+    encounter: Share = 0.75
     """P_init: how far an encounter takes P towards one."""
-    transitivity: float = 0.25
+    transitivity: Share = 0.25
     """β: how much of what a neighbour can reach counts as reachable through it."""
-    ageing_per_period: float = 0.98
+    ageing_per_period: Share = 0.98
     """γ of that protocol, per period."""
-    known_topics: int = 256
-
-    def __post_init__(self) -> None:
-        for name in ("encounter", "transitivity", "ageing_per_period"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InputError(f"prophet: {name} is {getattr(self, name):g}; expected a value from 0 to 1")
-        if self.known_topics < 1:
-            raise InputError(f"prophet: known_topics is {self.known_topics}; expected at least 1")
 
 
 class Predictabilities:
@@ -67,7 +60,7 @@ class Predictabilities:
     def _raise(self, topic: Topic, towards_one: float) -> None:
         value = self._reach.get(topic)
         if value is None:
-            if len(self._reach) >= self._options.known_topics:
+            if len(self._reach) >= KNOWN_TOPICS:
                 del self._reach[min(self._reach, key=lambda one: self._reach[one])]
             value = 0.0
         self._reach[topic] = value + (1.0 - value) * towards_one

@@ -14,54 +14,36 @@ not depend on what is observed: predictors that observe at the same instants can
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf, isclose
+from math import isclose
 from typing import Protocol
-
-import msgspec
 
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive, Share
 from thyme.wire.socialcast import UNIT, Topic
 
 
-class KalmanOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KalmanOptions(Settings, frozen=True):
     """The paper does not give the two noises; docs/explanation/approaches/socialcast.md shows what depends on them."""
 
-    state_noise: float = 0.01
+    state_noise: NotNegative = 0.01
     """Q: how much the true value may change from one sample to the next."""
-    observation_noise: float = 0.1
+    observation_noise: Positive = 0.1
     """R: how far a sample may be from the true value."""
-    first_estimate: float = 0.0
-    first_variance: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.first_estimate <= 1.0:
-            raise InputError(f"kalman: first_estimate is {self.first_estimate:g}; expected a value from 0 to 1")
-        if not 0.0 <= self.state_noise < inf:
-            raise InputError(f"kalman: state_noise (Q) is {self.state_noise:g}; expected a finite number, Q ≥ 0")
-        if not 0.0 < self.observation_noise < inf:
-            raise InputError(
-                f"kalman: observation_noise (R) is {self.observation_noise:g}; expected a finite number, R > 0"
-            )
-        if not 0.0 <= self.first_variance < inf:
-            raise InputError(f"kalman: first_variance is {self.first_variance:g}; expected a finite number, at least 0")
+    first_estimate: Share = 0.0
+    first_variance: NotNegative = 1.0
 
 
-class TrustOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TrustOptions(Settings, frozen=True):
     """The predictability component: a prediction is trusted while its mean absolute error stays within a bound."""
 
-    error_bound: float = 0.3
+    error_bound: Share = 0.3
     """Samples of 0 and 1 drawn at random, 1 with probability p, are predicted with an error of 2p(1 − p): this bound
     distrusts them unless p is below 0.18 or above 0.82. 0.5 and more trusts them all."""
-    memory_samples: int = 50
+    memory_samples: AtLeastOne = 50
     """Over how many samples the error is averaged, with weights that fall off exponentially."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.error_bound <= 1.0:
-            raise InputError(f"trust: error_bound is {self.error_bound:g}; expected a value from 0 to 1")
-        if self.memory_samples < 1:
-            raise InputError(f"trust: memory_samples is {self.memory_samples}; expected at least 1")
 
 
 class Predictor:
@@ -96,23 +78,22 @@ class Predictor:
         self.estimate += gain * surprise
 
 
-class UtilityOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    weight_colocation: float = 0.75
-    weight_connectivity: float = 0.25
+class UtilityOptions(Settings, frozen=True):
+    weight_colocation: Share = 0.75
+    weight_connectivity: Share = 0.25
     kalman: KalmanOptions = KalmanOptions()
     trust: TrustOptions = TrustOptions()
-    known_topics: int = 256
+    known_topics: AtLeastOne = 256
     """Topics of which a node keeps a prediction; the least likely to be met gives way."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         weights = (self.weight_colocation, self.weight_connectivity)
-        if min(weights) < 0.0 or not isclose(sum(weights), 1.0, abs_tol=1e-9):
+        if not isclose(sum(weights), 1.0, abs_tol=1e-9):
             raise InputError(
                 f"weight_colocation is {weights[0]:g} and weight_connectivity {weights[1]:g}; "
                 "expected two numbers from 0 to 1 that sum to one"
             )
-        if self.known_topics < 1:
-            raise InputError(f"known_topics is {self.known_topics}; expected at least 1")
 
 
 class CarrierScore(Protocol):

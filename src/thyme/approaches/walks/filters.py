@@ -11,28 +11,23 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from hashlib import blake2b
+from typing import Annotated
 
 import msgspec
 
-from thyme.model.errors import InputError
 from thyme.model.queries import Conjunction
+from thyme.model.settings import Settings
 
 ANY_OBJECT = ""
 """The mark that every object carries; no tag is empty."""
 
 
-class FilterOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FilterOptions(Settings, frozen=True):
     """The paper leaves the size open. With 1,024 cells and 4 hashes, 100 different tags behind a branch make about
     one other tag in 90 look wanted, and 50 tags one in 1,000."""
 
-    cells: int = 1_024
-    hashes: int = 4
-
-    def __post_init__(self) -> None:
-        if not 8 <= self.cells <= 65_536:
-            raise InputError(f"filter cells is {self.cells}; expected 8 to 65536")
-        if not 1 <= self.hashes <= 16:
-            raise InputError(f"filter hashes is {self.hashes}; expected 1 to 16")
+    cells: Annotated[int, msgspec.Meta(ge=8, le=65_536)] = 1_024
+    hashes: Annotated[int, msgspec.Meta(ge=1, le=16)] = 4
 
 
 def cells_of_tag(tag: str, options: FilterOptions) -> tuple[int, ...]:

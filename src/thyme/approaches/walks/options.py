@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-import msgspec
-
-from thyme.approaches.bounds import check_at_least, check_positive
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.approaches.walks.filters import FilterOptions
 from thyme.model.errors import InputError
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive
 
 Method = Literal["neighbourhood", "second", "weights"]
 """Cost (3), cost (2) and weight (1)."""
@@ -31,7 +30,7 @@ def check_weights(alpha: float, beta: float) -> None:
         raise InputError("alpha + beta is 0: at least one of the two weights must be positive")
 
 
-class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WalkerOptions(Settings, frozen=True):
     """The paper gives no times. A step takes one offer window, which a dozen offers share."""
 
     method: Method = "neighbourhood"
@@ -42,32 +41,30 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Choose any offer at random: the baseline."""
     prune_backtracked: bool = False
     """Let nodes that the walker went back from leave the overlay (the graph batches call it `pruned`)."""
-    offer_window_s: float = 0.1
-    eager_steps: int = 40
-    slow_step_s: float = 2.0
+    offer_window_s: Positive = 0.1
+    eager_steps: Count = 40
+    slow_step_s: Positive = 2.0
     """After `eager_steps` a walker waits so long before each step: others will find it."""
-    lonely_steps: int = 200
+    lonely_steps: AtLeastOne = 200
     """From here on it waits the longer the farther it has come; a walk in 1,000 nodes takes some hundred steps."""
-    longest_pause_s: float = 60.0
+    longest_pause_s: Positive = 60.0
     """The most that a walker ever waits, before a step or between two attempts."""
-    steps_after_met: int = 20
+    steps_after_met: Count = 20
     """Further steps once a younger walk has ended on this overlay; then the walker rests. With few, walks that begin
     within a second of each other may come to rest in several parts; with as many as there are nodes, all of them
     surely end in one tree, but the oldest walk takes that many nodes."""
-    attempts: int = 4
+    attempts: AtLeastOne = 4
     """Rounds of the whole network after which a walk that found nobody is taken to be alone, and rests."""
-    shut_attempts: int = 100
+    shut_attempts: AtLeastOne = 100
     """Rounds in all: while younger walks are in its way, a walk tries again."""
-    rest_s: float = 10.0
+    rest_s: Positive = 10.0
     """Before the second attempt, twice as long before each further one; also the patience for a broker's answer."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         if self.method not in get_args(Method):
             raise InputError(f"walker.method is {self.method!r}; expected one of {', '.join(get_args(Method))}")
         check_weights(self.alpha, self.beta)
-        check_positive(self, "walker.", "offer_window_s", "rest_s", "slow_step_s", "longest_pause_s")
-        check_at_least(self, "walker.", 0, "steps_after_met", "eager_steps")
-        check_at_least(self, "walker.", 1, "lonely_steps", "attempts", "shut_attempts")
 
     def pause_s(self, step: int) -> float:
         """How long a walker that has come so far waits before its next step."""
@@ -79,30 +76,25 @@ class WalkerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return min(self.longest_pause_s, self.rest_s * 2.0 ** min(attempt - 1, 30))
 
 
-class DirectionalWalksOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DirectionalWalksOptions(Settings, frozen=True):
     paper: bool = False
     """As the paper has it: subscriptions are on the future alone, and a walk that found nobody is not repeated."""
     walker: WalkerOptions = WalkerOptions()
     filters: FilterOptions = FilterOptions()
-    settle_s: float = 30.0
+    settle_s: NotNegative = 30.0
     """How long a first operation waits for its walk to meet another before it goes ahead."""
-    published: int = 10_000
+    published: AtLeastOne = 10_000
     """Own objects that a publisher sends to subscriptions that become known later, the latest."""
-    link_tries: int = 3
-    link_retry_s: float = 0.5
+    link_tries: AtLeastOne = 3
+    link_retry_s: Positive = 0.5
     """A frame along the overlay is given up, and its branch dropped, after so many tries."""
-    check_s: float = 20.0
+    check_s: NotNegative = 20.0
     """How often a node of the overlay tells its branch towards the oldest walk that it is there; 0 for never, as in the
     paper, whose nodes do not fail."""
-    subscriptions_known: int = 1_000
+    subscriptions_known: AtLeastOne = 1_000
     """Subscriptions that a node of the overlay tells apart; a branch with more behind it gets every event. A filter of
     1,024 cells with 1,000 different tags in it says hardly less."""
-    events_remembered: int = 10_000
+    events_remembered: AtLeastOne = 10_000
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
-
-    def __post_init__(self) -> None:
-        check_at_least(self, "", 0.0, "settle_s", "check_s")
-        check_positive(self, "", "link_retry_s")
-        check_at_least(self, "", 1, "link_tries", "published", "subscriptions_known", "events_remembered")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, TypeVar
 
 import msgspec
@@ -90,15 +91,26 @@ def model_of(record: msgspec.Struct) -> str:
     return str(record.__struct_config__.tag)
 
 
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A record of settings that is held to the bounds that its types declare when a program makes it, too."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
 def check_bounds(record: msgspec.Struct) -> None:
-    """Hold a record that was made by a program to the bounds that its types declare."""
+    """Hold a record that was made by a program to the bounds that its types declare; infinity is beyond all bounds."""
     for name, field in fields_of(type(record)).items():
         value, kind = getattr(record, name), field.type
         if not isinstance(kind, inspect.IntType | inspect.FloatType) or value is None:
             continue
+        if (kind.ge, kind.gt, kind.le, kind.lt) == (None, None, None, None):
+            continue
         low = (kind.ge is None or value >= kind.ge) and (kind.gt is None or value > kind.gt)
         if not (low and (kind.le is None or value <= kind.le) and (kind.lt is None or value < kind.lt)):
             raise InputError(f"{name} is {value:g}; expected a {words_for(kind)}")
+        if value == inf:
+            raise InputError(f"{name} is inf; expected a finite {words_for(kind)}")
 
 
 def _fields_below(field: inspect.Field | None, table: Mapping[str, Any]) -> Mapping[str, inspect.Field]:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from math import ceil, floor, inf, sqrt
 from random import Random
+from typing import Annotated
 
 import msgspec
 
@@ -21,43 +22,34 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive, Share
 
 NUMBERS = 100
 
 
-class NumberIntervals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NumberIntervals(Settings, frozen=True):
     """The workload's parameters, in the paper's values; a time unit is a second."""
 
-    nodes: int = 200
+    nodes: AtLeastOne = 200
     seed: int = 1
     ability_seed: int = 0
-    exponent: float = 2.0
-    rate_per_s: float = 0.8
+    exponent: Annotated[float, msgspec.Meta(gt=1.0)] = 2.0
+    rate_per_s: Positive = 0.8
     detectors: float = 1.0
     """How many nodes detect an event: exactly one, or more on average; where none would, one is drawn."""
-    subscribing: float = 0.5
-    length_mean: float = 5.0
-    length_variance: float = 2.0
-    subscribe_from_s: float = 15.0
+    subscribing: Share = 0.5
+    length_mean: NotNegative = 5.0
+    length_variance: NotNegative = 2.0
+    subscribe_from_s: NotNegative = 15.0
     subscribe_to_s: float = 20.0
     events_from_s: float = 30.0
     events_to_s: float = 530.0
 
     def __post_init__(self) -> None:
-        if self.nodes < 1:
-            raise InputError(f"nodes is {self.nodes}; expected at least 1")
-        if not 1.0 < self.exponent < inf:
-            raise InputError(f"exponent is {self.exponent:g}; a power law of abilities needs a finite one above 1")
-        if not 0.0 < self.rate_per_s < inf:
-            raise InputError(f"rate_per_s is {self.rate_per_s:g}; expected a positive number of events per second")
+        check_bounds(self)
         if not 1.0 <= self.detectors <= self.nodes:
             raise InputError(f"detectors is {self.detectors:g}; expected 1 to as many as there are nodes, {self.nodes}")
-        if not 0.0 <= self.subscribing <= 1.0:
-            raise InputError(f"subscribing is {self.subscribing:g}; expected a probability from 0 to 1")
-        if not 0.0 <= self.length_mean < inf:
-            raise InputError(f"length_mean is {self.length_mean:g}; expected a finite length, 0 or more")
-        if not 0.0 <= self.length_variance < inf:
-            raise InputError(f"length_variance is {self.length_variance:g}; expected a finite variance, 0 or more")
         times_s = (self.subscribe_from_s, self.subscribe_to_s, self.events_from_s, self.events_to_s)
         if not 0.0 <= times_s[0] <= times_s[1] <= times_s[2] <= times_s[3] < inf:
             raise InputError(

@@ -13,46 +13,41 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-import msgspec
 import networkx as nx
 
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import Count, Positive, Share
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts.statistics import time_together
 from thyme.world.files.contacts import read_contacts
 from thyme.world.movement_models import Community, RecordedContacts
 
 
-class SocialWorkload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SocialWorkload(Settings, frozen=True):
     """Table I."""
 
-    publishers: float = 0.5
-    subscribers: float = 0.5
+    publishers: Share = 0.5
+    subscribers: Share = 0.5
     chosen: Literal["uniform", "subscribers"] = "uniform"
     """Which nodes publish on an interest: any node, or only its subscribers."""
-    interval_s: float = 60.0
+    interval_s: Positive = 60.0
     from_s: float = 3_000.0
     to_s: float = 3_500.0
     subscribed_s: float = 1.0
-    size_bytes: int = 100
+    size_bytes: Count = 100
     """The paper does not speak of sizes."""
 
     def __post_init__(self) -> None:
-        for name in ("publishers", "subscribers"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InputError(f"workload: {name} is {getattr(self, name):g}; expected a share from 0 to 1")
-        if not 0.0 < self.interval_s < inf:
-            raise InputError(f"workload: interval_s is {self.interval_s:g}; expected a finite number, interval_s > 0")
+        check_bounds(self)
         if not 0.0 <= self.subscribed_s <= self.from_s <= self.to_s < inf:
             raise InputError(
                 f"workload: subscribed_s is {self.subscribed_s:g}, from_s {self.from_s:g} and to_s {self.to_s:g}; "
                 "expected finite numbers, 0 ≤ subscribed_s ≤ from_s ≤ to_s"
             )
-        if self.size_bytes < 0:
-            raise InputError(f"workload: size_bytes is {self.size_bytes}; expected at least 0")
 
 
 def communities_of(scenario: Scenario) -> list[int]:

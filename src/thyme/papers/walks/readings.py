@@ -10,12 +10,14 @@ and their parameters, one or two branches, pure walks.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
 from thyme.approaches.walks.options import MAX_WEIGHT, Method, check_weights
 from thyme.model.errors import InputError
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AtLeastOne
 from thyme.papers.walks.limits import MAX_BRANCHES
 
 FirstWalks = Literal["both-stop", "each-meets"]
@@ -98,7 +100,7 @@ def parse_reading(text: str) -> Reading:
     return msgspec.convert(chosen, Reading)
 
 
-class WalkOptions(msgspec.Struct, frozen=True):
+class WalkOptions(Settings, frozen=True):
     """How a walk chooses its way.
 
     method: `neighbourhood` is cost (3) of the overlay; `second` is cost (2) with alpha and beta; `weights` is
@@ -111,25 +113,17 @@ class WalkOptions(msgspec.Struct, frozen=True):
 
     method: Method = "neighbourhood"
     pure: bool = False
-    branches: int = 1
+    branches: Annotated[int, msgspec.Meta(ge=1, le=MAX_BRANCHES)] = 1
     alpha: float = 1.0
     beta: float = 0.5
-    penalty: float = 100.0
-    max_hops: int = 10_000_000
+    penalty: Annotated[float, msgspec.Meta(gt=0.0, le=MAX_WEIGHT)] = 100.0
+    max_hops: AtLeastOne = 10_000_000
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         if self.method not in get_args(Method):
             raise InputError(f"method is {self.method!r}; expected one of {', '.join(get_args(Method))}")
-        if not 1 <= self.branches <= MAX_BRANCHES:
-            raise InputError(f"branches is {self.branches}; expected 1 to {MAX_BRANCHES}")
         check_weights(self.alpha, self.beta)
-        if not 0.0 < self.penalty <= MAX_WEIGHT:
-            raise InputError(
-                f"penalty is {self.penalty}: it has to be positive, or a walk may circle for ever, "
-                f"and at most {MAX_WEIGHT:.0f}"
-            )
-        if self.max_hops < 1:
-            raise InputError(f"max_hops is {self.max_hops}; expected at least 1")
 
 
 class Rules(NamedTuple):

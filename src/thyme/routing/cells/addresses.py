@@ -9,6 +9,8 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
+from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative
 from thyme.routing.cells.grid import Grid
 from thyme.wire.geographic import ANY_NODE
 from thyme.wire.message import Message
@@ -56,26 +58,26 @@ Undelivered = Callable[[NodeId, CellId, int], None]
 """The node, the cell where it was not found, and the number that the send returned."""
 
 
-class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    hop_limit: int = 0
+class GeographicOptions(Settings, frozen=True):
+    hop_limit: Count = 0
     """After so many hops a packet is dropped. 0: as many as a tour around a void as large as the area may take, with
     room to spare (`hops_within`)."""
-    node_tries: int = 2
+    node_tries: AtLeastOne = 2
     """Nodes of one cell that are tried before another cell is."""
-    cell_tries: int = 2
+    cell_tries: AtLeastOne = 2
     """Cells that are tried before the packet is given up at this hop."""
-    leap_beyond: int = 2
+    leap_beyond: Count = 2
     """A packet that is more than so many cells from its target skips a cell, where nodes beyond it are heard; so does
     one for a node that is heard two cells away. 0: every hop is to a cell beside this one, which is surely in range, as
     in the paper."""
     far_links: bool = True
     """Whether cells that do not touch are neighbours where their nodes hear each other (`links`). False: only cells
     that touch are, as in the paper."""
-    max_headings: int = 32
+    max_headings: AtLeastOne = 32
     """Destinations in one packet; more are sent in several."""
-    memory: int = 2000
+    memory: AtLeastOne = 2000
     """Arrivals remembered, to drop what a lost acknowledgement had sent twice."""
-    proxy_memory_s: float = 10.0
+    proxy_memory_s: NotNegative = 10.0
     """For so long a node remembers that its cell is the proxy of another and saves packets the tour around
     the void, as long as the cells around stay the same. 0: every packet makes the tour, as in the paper."""
     sure_proxies: bool = True
@@ -83,17 +85,9 @@ class GeographicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     without a tour around the void. False: the tour is always made, as in the paper."""
 
     def __post_init__(self) -> None:
-        if self.hop_limit < 0:
-            raise InputError(
-                f"geographic hop_limit is {self.hop_limit}; expected at least 1, or 0 to derive it from the area"
-            )
-        for name in ("node_tries", "cell_tries", "max_headings", "memory"):
-            if getattr(self, name) < 1:
-                raise InputError(f"geographic {name} is {getattr(self, name)}; expected at least 1")
-        if self.leap_beyond < 0 or self.leap_beyond == 1:
-            raise InputError(f"geographic leap_beyond is {self.leap_beyond}; expected 2 cells or more, or 0 for never")
-        if self.proxy_memory_s < 0.0:
-            raise InputError(f"geographic proxy_memory_s is {self.proxy_memory_s}; expected 0 or more seconds")
+        check_bounds(self)
+        if self.leap_beyond == 1:
+            raise InputError("leap_beyond is 1; expected 2 cells or more, or 0 for never")
 
     def hops_within(self, grid: Grid) -> int:
         """How many hops a packet may make; 14 × 7 cells have an outer face of about 40."""

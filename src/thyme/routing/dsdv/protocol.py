@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -23,6 +23,8 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.model.settings import Settings
+from thyme.model.settings.bounds import AtLeastOne, Positive
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.dsdv.waiting import WaitingPackets
 from thyme.routing.layer import Deliver
@@ -54,17 +56,17 @@ RELEASE_GAP_S = 0.1
 """Longest random gap between two waiting packets that leave when a route was found, as in ns-3."""
 
 
-class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DsdvOptions(Settings, frozen=True):
     """Defaults are ns-3's, except where `ns3` says otherwise."""
 
-    period_s: float = 15.0
-    settling_s: float = 5.0
+    period_s: Annotated[float, msgspec.Meta(gt=SEQUENCE_TICK_S)] = 15.0
+    settling_s: Positive = 5.0
     weighted_settling: bool = True
-    max_entries: int = 189
+    max_entries: AtLeastOne = 189
     """Entries in one update; a fuller dump is sent in several. 189 fill ns-3's Wi-Fi frames of 2,296 bytes."""
     max_waiting: int = 500
     max_waiting_per_node: int = 5
-    hop_limit: int = 64
+    hop_limit: AtLeastOne = 64
     resends: int = 1
     """How often the origin of a packet, and whoever carries it, waits for another route after its link failed."""
     memory: int = 2000
@@ -74,15 +76,6 @@ class DsdvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     as in ns-3."""
     remember_lost: bool = True
     """Whether an older route to a lost destination is refused, which keeps routes free of loops."""
-
-    def __post_init__(self) -> None:
-        if self.period_s <= SEQUENCE_TICK_S:
-            raise InputError(f"DSDV period_s is {self.period_s}; expected more than {SEQUENCE_TICK_S} seconds")
-        if self.settling_s <= 0.0:
-            raise InputError(f"DSDV settling_s is {self.settling_s}; expected a positive number of seconds")
-        for name in ("max_entries", "hop_limit"):
-            if getattr(self, name) < 1:
-                raise InputError(f"DSDV {name} is {getattr(self, name)}; expected at least 1")
 
     @classmethod
     def ns3(cls) -> DsdvOptions:
