@@ -4,7 +4,8 @@ When the network has been whole for `SETTLE_S`: every living object that was ack
 subscription that it matches, whichever came first, and is found; deleted objects are not found; contents are equal.
 At the end, too, each was notified only once, unless a crash undid the device's memory of it; nobody was notified of
 what its owner did not insert; every node knows all others, holds a bounded state, sends little, and shows the right
-time if most clocks are right. What a liar is told, and what it says of itself, is not judged.
+time if most clocks are right. What a liar is told, and what it says of itself, is not judged; nor is the time of a
+device that joined alone with a wrong clock, because nobody could be reached: its time changes at half speed only.
 
 The judge shares no code with nodes: queries are matched by its own rule, times are the simulation's.
 """
@@ -84,6 +85,8 @@ def _judge_searches(history: History, evidence: HistoryEvidence) -> Iterator[str
         for (name, owner), made in evidence.objects.items():
             if history.liar in (node, owner) or owner not in history.crowd_of(node):
                 continue
+            if evidence.astray & {node, owner}:
+                continue
             there = (name, owner) in found
             if there and made.deleted:
                 yield f"deleted and found: node {node}, {name}@{owner}"
@@ -101,7 +104,9 @@ def _judge_nodes(history: History, evidence: HistoryEvidence) -> Iterator[str]:
         if node == history.liar:
             continue
         crowd = history.crowd_of(node)
-        right = 2 * sum(one in evidence.wrong_clocks or one == history.liar for one in crowd) < len(crowd)
+        right = node not in evidence.astray and 2 * sum(
+            one in evidence.wrong_clocks or one == history.liar for one in crowd
+        ) < len(crowd)
         if remains.peers != len(crowd) - 1:
             yield f"node {node} has {remains.peers} of {len(crowd) - 1} peers"
         if right and abs(evidence.off_s[node]) > MAX_OFF_S:

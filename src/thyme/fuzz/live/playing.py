@@ -33,7 +33,7 @@ from thyme.fuzz.live.histories import (
     Unsubscribe,
 )
 from thyme.fuzz.live.lying_member import corrupt
-from thyme.fuzz.live.machines import EPOCH_S, Machines
+from thyme.fuzz.live.machines import EPOCH_S, Machine, Machines
 from thyme.live import Node
 from thyme.live.node.clock import Clock
 from thyme.live.node.notifications import Notice
@@ -51,6 +51,7 @@ END_S = 150.0
 """When a history ends: nothing may be notified again until then."""
 IDLE_S = 20.0
 """Idle time before that, to measure idle traffic."""
+ASTRAY_S = 1.0
 PORT = 9_000
 MEMORY_DISK = Path("/dev/shm")
 """Where stores in files are, if the system has it: their syncs need no disk."""
@@ -133,6 +134,8 @@ class HistoryEvidence(msgspec.Struct):
     contents: dict[tuple[int, str, int], bytes | str] = {}
     """Contents that a node retrieved at the end, or why it could not."""
     remains: dict[int, Remains] = {}
+    astray: set[int] = set()
+    """Devices whose clocks were wrong when they joined alone, because they could not reach all others."""
     wrong_clocks: list[int] = []
     """Devices whose clocks were wrong at the end."""
     off_s: dict[int, float] = {}
@@ -317,6 +320,9 @@ class Player:
             node.device.host.sending = self._count_sent
             device.node = node
             self.say(f"{device.index}: takes part")
+            if abs(self._off_s(node)) > ASTRAY_S and not self._whole(machine):
+                self.evidence.astray.add(device.index)
+                self.reach("joined alone with a wrong clock")
             if device.index == history.liar:
                 corrupt(node, history.lie_s, Random(f"liar/{history.seed}/{machine.number}"), self.reach)
             waiting, device.waiting = device.waiting, []
@@ -325,6 +331,16 @@ class Player:
                 action()
 
         machine.begin(live())
+
+    def _off_s(self, node: Node) -> float:
+        """Offset of a node's time from the correct time."""
+        return node.now() - EPOCH_S - self.machines.now_s
+
+    def _whole(self, machine: Machine) -> bool:
+        """Whether a machine reaches all others."""
+        machines = self.machines
+        reached = all(one.runs and not one.unplugged for one in machines.all) and not machine.unplugged
+        return reached and not machines.parts and machines.weather is machines.calm
 
     def _step(self, step: Step) -> None:
         device = self.devices[step.node]
@@ -440,7 +456,7 @@ class Player:
                 device.machine.begin(self._look(device, device.node))
 
     def _count_remains(self) -> None:
-        evidence, machines = self.evidence, self.machines
+        evidence = self.evidence
         for device in self.devices:
             if device.node is not None and device.machine is not None:
                 own, loop = device.node.device, device.machine.loop
@@ -448,7 +464,7 @@ class Player:
                     len(own.neighbours()), own.host.link.unacknowledged, device.disk.records(), loop.timers()
                 )
                 evidence.remains[device.index] = remains
-                evidence.off_s[device.index] = device.node.now() - EPOCH_S - machines.now_s
+                evidence.off_s[device.index] = self._off_s(device.node)
             if device.machine is not None:
                 evidence.failures += [str(context) for context in device.machine.loop.failures]
 
