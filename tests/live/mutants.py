@@ -1,7 +1,7 @@
 """Mutants: how many small mistakes in the link, the store, Thyme-LS and Thyme-DCS the judge of live histories finds.
 
 As a program it changes one place of a copy of the package at a time (a comparison, a condition, a number, a call that
-is left out) and plays histories with it: `python tests/live/mutants.py 50`. It takes up to 15 CPU seconds for each
+is left out) and plays histories with it: `python tests/live/mutants.py 50`, or `21-30` for those. It takes up to 15 CPU seconds for each
 mutant, and prints those that were not found, among which are changes that change nothing.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 
 import thyme
+from thyme.cli.fuzz import parse_seeds
 
 ROOMS = {"live/link": 2, "live/store": 1, "approaches/dcs": 2, "approaches/ls": 1}
 """Folders, and how often each is drawn."""
@@ -120,16 +121,16 @@ def mutated(path: Path, draw: Random) -> tuple[str, str]:
     return mutant.what, ast.unparse(tree)
 
 
-def verdicts(number: int, seed: int) -> Iterator[tuple[str, str]]:
+def verdicts(numbers: range) -> Iterator[tuple[str, str]]:
     """Each mutant, and how it was found: nothing if it was not."""
-    draw = Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "thyme"
         shutil.copytree(Path(thyme.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
         rooms = files(package)
         kept = Path(__file__).parent / "histories"
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
-        for _ in range(number):
+        for number in numbers:
+            draw = Random(f"mutant/{number}")
             room = draw.choices(list(ROOMS), list(ROOMS.values()))[0]
             path = draw.choice(rooms[room])
             what, source = mutated(path, draw)
@@ -149,12 +150,12 @@ def verdicts(number: int, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    numbers = parse_seeds(sys.argv[1] if len(sys.argv) > 1 else "50")
     found = 0
-    for what, how in verdicts(number, seed=1):
+    for what, how in verdicts(numbers):
         found += bool(how)
         print(f"{'found' if how else 'not found'}: {what}" + (f" ({how[:90]})" if how else ""), flush=True)  # noqa: T201
-    print(f"{found} of {number} mutants found")  # noqa: T201
+    print(f"{found} of {len(numbers)} mutants found")  # noqa: T201
 
 
 if __name__ == "__main__":

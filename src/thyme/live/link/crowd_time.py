@@ -124,9 +124,13 @@ class CrowdTime:
 
     def slept(self) -> bool:
         """Whether the device's clock has gone otherwise than its monotonic one since the last call: it was suspended,
-        or set."""
+        or set. Without peers to ask, time goes on as if it had not slept."""
         before_s, self._device_s = self._device_s, self._device() - self._clock()
-        return abs(self._device_s - before_s) > FAR_S
+        slept_s = self._device_s - before_s
+        if abs(slept_s) > FAR_S and not self._seen:
+            self._origin_s += max(0.0, slept_s)
+            self._decide()
+        return abs(slept_s) > FAR_S
 
     def reading(self, asked_s: float, echo_s: float = 0.0) -> TimeFields:
         correction_s = 0.0 if self._fixed else self.correction_s
