@@ -1,8 +1,8 @@
 """Mutants: how many small mistakes in the link, the store, Thyme-LS and Thyme-DCS the judge of live histories finds.
 
 As a program it changes one place of a copy of the package at a time (a comparison, a condition, a number, a call that
-is left out) and plays histories with it: `python tests/live/mutants.py 50`, or `21-30` for those. It takes up to 15 CPU seconds for each
-mutant, and prints those that were not found, among which are changes that change nothing.
+is left out) and plays histories with it: `python tests/live/mutants.py 50`, or `21-30` for those. It takes
+up to 15 CPU seconds for each mutant. Among those that it does not find are changes that change nothing.
 """
 
 from __future__ import annotations

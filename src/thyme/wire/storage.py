@@ -23,7 +23,8 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Subscribed(Message, frozen=True, tag=20):
-    """A new subscription, with the number of past matches wanted at once."""
+    """A new subscription, with the number of past matches wanted at once. Below zero: its subscriber crashed, and who
+    knows it already answers again."""
 
     subscription: Subscription
     past: int

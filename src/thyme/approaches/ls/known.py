@@ -5,6 +5,10 @@ They are in the host's store, so that a restarted node still has them and knows 
 ended; so is a search of the past, which nodes that join later do not need. The digests cover what every node should
 know now: subscriptions whose time frames have not ended, and revocations.
 
+What a node stored in the last moments before a crash lasts or does not, and its neighbours cannot tell. So, where
+notifications are sure, it remembers for a while which subscriptions are new to it: after a restart they are
+`interrupted`, and are asked or answered again.
+
 All nodes keep the same revocations: recent ones by the subscriber's clock, and the latest if there are too many. So
 neighbours that compare their state agree, and a forgotten item does not return from another node.
 """
@@ -18,6 +22,7 @@ import msgspec
 from thyme.approaches.digests import Digests, item_number
 from thyme.approaches.ends import LINGERING_S, Ends
 from thyme.host import Host
+from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.model.matching import IndexFull, MatchingIndex
 from thyme.model.records import Counted, TrafficKind
@@ -29,6 +34,11 @@ _decoder = msgspec.msgpack.Decoder(Subscription)
 REVOKED = "revoked subscription"
 REVOKED_MEMORY = 1_000
 """Unsubscriptions remembered, to hand them to nodes that were off: the latest."""
+FRESH = "new subscription"
+FRESH_S = 10.0
+"""A subscription is new for this long: an answer has arrived by then, or was given up."""
+MAX_FRESH = 1_000
+"""New subscriptions that are remembered."""
 _instant = msgspec.msgpack.Decoder(float)
 
 
@@ -86,7 +96,15 @@ def _key(name: str) -> SubscriptionKey:
 class Known:
     """The subscriptions in the index, and the revocations."""
 
-    def __init__(self, host: Host, index: MatchingIndex, revoked_s: float) -> None:
+    def __init__(self, host: Host, index: MatchingIndex, revoked_s: float, *, sure: bool = False) -> None:
+        """With `sure`, interrupted subscriptions are found after a restart."""
+        self._sure = sure
+        self._fresh: Bounded[SubscriptionKey, float] = Bounded(
+            MAX_FRESH, parting=lambda key, _: host.store.remove(FRESH, str(key))
+        )
+        """New ones, and since when they are known."""
+        self.interrupted: list[Subscription] = []
+        """Those that were new before a restart."""
         self.digests = Digests()
         self._host = host
         self._index = index
@@ -101,6 +119,10 @@ class Known:
             self._list(_number_revoked(revocation), revocation)
         for _, value in self._host.store.items(KIND):
             self._keep(_decoder.decode(value))
+        for name, _ in self._host.store.items(FRESH):
+            self._fresh[_key(name)] = self._host.now()
+            if (subscription := self._index.subscription(_key(name))) is not None:
+                self.interrupted.append(subscription)
 
     def __contains__(self, key: SubscriptionKey) -> bool:
         return key in self._revocations or self._index.subscription(key) is not None
@@ -109,6 +131,9 @@ class Known:
         """Store it; False if it is known, was revoked, or there is no room."""
         if subscription.key in self:
             return False
+        if self._sure:
+            self._host.store.put(FRESH, str(subscription.key), b"")
+            self._fresh[subscription.key] = self._host.now()
         self._host.store.put(KIND, str(subscription.key), msgspec.msgpack.encode(subscription))
         try:
             self._keep(subscription)
@@ -142,6 +167,10 @@ class Known:
     def forget_old(self) -> None:
         for revocation in self._revocations.forget_old():
             self._drop_item(_number_revoked(revocation))
+        old_s = self._host.now() - FRESH_S
+        for key in [key for key, since_s in self._fresh.items() if since_s < old_s]:
+            del self._fresh[key]
+            self._host.store.remove(FRESH, str(key))
 
     def _keep(self, subscription: Subscription) -> None:
         self._index.add_subscription(subscription)

@@ -11,7 +11,8 @@ its store, so that a node that returns matches only those "of which it was unawa
 
 Where the paper is silent: a flooded (un)subscription counts as carried out when a neighbour is heard passing it on,
 and is flooded again otherwise, unless nobody at all is in range; the objects of a node that was off are matched
-against what it learns on joining (§9.3.2), and the reply to a join names revoked subscriptions as well.
+against what it learns on joining (§9.3.2), and the reply to a join names revoked subscriptions as well; where
+notifications are sure, the newest subscriptions before a crash are asked and answered again.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class LocalStorage(ReactiveStore):
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._router.send, self.options.past_matches)
         self._index = MatchingIndex(MatchingLimits(subscriptions=KNOWN_SUBSCRIPTIONS, tombstones=limits.deletions))
-        self._known = Known(host, self._index, self.options.revoked_s)
+        self._known = Known(host, self._index, self.options.revoked_s, sure=self.options.telling.sure)
         self._answers = Answers(
             host,
             self.options.answers,
@@ -106,9 +107,7 @@ class LocalStorage(ReactiveStore):
             lambda key: self._index.subscription(key) is not None,
             self._queue_past,
         )
-        self._joining = Joining(
-            host, self.options.join, self._known.to_hand_over, self._learn, lambda: self._agreement.listen()
-        )
+        self._joining = Joining(host, self.options.join, self._known.to_hand_over, self._learn, self._on_joined)
         telling = self.options.telling
         most = self.options.matches_per_notification
         self._queues = NotificationQueues(host, telling, self._index, self._router.send, most) if telling.sure else None
@@ -266,6 +265,9 @@ class LocalStorage(ReactiveStore):
 
     def _on_flooded(self, origin: NodeId, message: Message) -> None:
         match message:
+            case Subscribed(subscription, past) if past < 0:
+                self._known.add(subscription)
+                self._answer(subscription, -past)
             case Subscribed(subscription, past):
                 self._on_subscription(subscription, past)
             case Unsubscribed(key, at_s):
@@ -320,6 +322,15 @@ class LocalStorage(ReactiveStore):
             self._queues.tell(key, metadata)
         else:
             self._router.send(key.subscriber, Notification(key, (metadata,)))
+
+    def _on_joined(self) -> None:
+        """A crash may have undone what came of the newest subscriptions."""
+        self._agreement.listen()
+        for subscription in self._known.interrupted:
+            self._answer(subscription, self.options.past_matches)
+            if self._inbox.find(subscription.key) is not None:
+                self._flood(Subscribed(subscription, -self.options.past_matches), lambda _: None)
+        self._known.interrupted.clear()
 
     def _on_met(self) -> None:
         """A new neighbour is in range: announce it, unless another node does."""
