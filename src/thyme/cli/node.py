@@ -242,7 +242,7 @@ async def _serve(node_id: int | None, options: dict[str, Any], access: HttpAcces
 
 
 def _start_in_background(control: str) -> None:
-    from thyme.live.daemon.background import start as start_in_background
+    from thyme.live.daemon.client import start_in_background
     from thyme.live.daemon.paths import control_path, log_path
 
     given = ["--service" if word == "--background" else word for word in sys.argv[1:]]

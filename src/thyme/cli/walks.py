@@ -9,8 +9,7 @@ import typer
 
 from thyme.approaches.walks.options import Method
 from thyme.cli.settings import Settings, with_settings
-from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, RADIUS
-from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
+from thyme.papers.walks.readings import MAX_GRAPH_DRAWS, RADIUS, WalkOptions, answers, parse_reading
 
 _READINGS = "; ".join(f"{field}: {' | '.join(values)}" for field, values in answers().items())
 

@@ -36,7 +36,7 @@ class SimulationContext(Protocol):
     recorder: Recorder
     movement: Movement
 
-    def send(self, sender: int, to: int, message: Message, failed: Failed) -> None: ...
+    def send(self, sender: int, to: int, message: Message, failed: Failed, unsent: Failed = None) -> None: ...
     def changed(self, node: NodeId) -> None:
         """A node was switched on or off."""
 

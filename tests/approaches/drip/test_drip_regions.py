@@ -9,7 +9,7 @@ from drip_world import FAST, DripWorld, Place, line, node_ids
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thyme.approaches.drip.abilities import detecting_ability, standing_of
+from thyme.approaches.drip.election import detecting_ability, standing_of
 from thyme.approaches.drip.options import DripOptions, advice
 from thyme.model.ids import NodeId
 from thyme.sim.machine import Receive

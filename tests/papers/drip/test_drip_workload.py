@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from thyme.approaches.drip.abilities import detecting_ability
+from thyme.approaches.drip.election import detecting_ability
 from thyme.model.errors import InputError
 from thyme.model.queries import parse_query
 from thyme.model.records import OperationKind

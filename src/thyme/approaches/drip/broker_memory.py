@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from thyme.approaches.drip.abilities import ability_of
+from thyme.approaches.drip.election import ability_of
 from thyme.approaches.drip.options import DripOptions
 from thyme.host import Host
 from thyme.model.bounded import Bounded

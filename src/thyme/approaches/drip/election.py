@@ -10,13 +10,19 @@ more, the highest checksum in the sample tells how densely they lie.
 The paper stops there. Here a node that joins later is told the list by its neighbours and takes its place in it, and
 a broker that learns of k better ones steps down. A selection is one epoch; a node that hears no broker for long
 begins the next one, which supersedes the former and so forgets brokers that are gone.
+
+Abilities to detect events follow a power law (§VI-A): the density of x ≥ 1 is proportional to x^-exponent. Each node's
+ability is a function of seed and node alone, so that a workload can give the events to those who detect them. With
+random selection a second draw decides who becomes a broker, and abilities only who detects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from random import Random
 
+from thyme.approaches.drip.options import DripOptions
 from thyme.host import Host, Timer
 from thyme.model.ids import NodeId
 from thyme.wire.drip import Existing
@@ -166,3 +172,20 @@ def _checksum(node: NodeId) -> float:
     """A number above 0, up to 1, as good as drawn for each node."""
     digest = blake2b(str(int(node)).encode(), digest_size=6).digest()
     return (int.from_bytes(digest, "big") + 1) / 2.0**48
+
+
+def detecting_ability(seed: int, node: int, exponent: float) -> float:
+    """ξ of a node."""
+    share = Random(f"{seed}/{node}/ability").random()
+    return float((1.0 - share) ** (-1.0 / (exponent - 1.0)))
+
+
+def standing_of(options: DripOptions, node: int) -> float:
+    """What decides whether a node becomes a broker: the k highest do."""
+    if options.selection == "random":
+        return Random(f"{options.ability_seed}/{node}/standing").random()
+    return ability_of(options, node)
+
+
+def ability_of(options: DripOptions, node: int) -> float:
+    return options.ability or detecting_ability(options.ability_seed, node, options.exponent)

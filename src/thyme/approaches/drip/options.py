@@ -14,12 +14,12 @@ import msgspec
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AboveZeroShare, AtLeastOne, Count, NotNegative, Positive
 from thyme.routing.ondemand import OnDemandOptions
 
 
-def check_longer(record: Settings, where: str, period: str, life: str) -> None:
+def check_longer(record: SettingsRecord, where: str, period: str, life: str) -> None:
     """What is told every `period` has to be believed for longer than that."""
     told_s, believed_s = getattr(record, period), getattr(record, life)
     if not (0.0 < told_s < believed_s < inf):
@@ -29,7 +29,7 @@ def check_longer(record: Settings, where: str, period: str, life: str) -> None:
         )
 
 
-class RegionOptions(Settings, frozen=True):
+class RegionOptions(SettingsRecord, frozen=True):
     """Voronoi regions (§IV)."""
 
     period_s: float = 5.0
@@ -56,7 +56,7 @@ class RegionOptions(Settings, frozen=True):
             )
 
 
-class BridgeOptions(Settings, frozen=True):
+class BridgeOptions(SettingsRecord, frozen=True):
     """Bridge nodes (§V-B1)."""
 
     status_s: float = 5.0
@@ -70,7 +70,7 @@ class BridgeOptions(Settings, frozen=True):
         check_longer(self, "bridges.", "status_s", "life_s")
 
 
-class CooperationOptions(Settings, frozen=True):
+class CooperationOptions(SettingsRecord, frozen=True):
     """Talk between brokers (§V-B2). A broker contacts one other broker at a time (§V-C)."""
 
     events_per_relay: AtLeastOne = 1
@@ -94,7 +94,7 @@ MAX_SHARED_BROKERS = 40
 """Brokers of a crowd whose number follows its size, at most: the most that the paper tried."""
 
 
-class DripOptions(Settings, frozen=True):
+class DripOptions(SettingsRecord, frozen=True):
     paper: bool = False
     """As in the paper: k = 20 unless `brokers` says otherwise, and the last 20 past matches."""
     brokers: Count = 0

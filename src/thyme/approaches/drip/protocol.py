@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from thyme.approaches.drip.abilities import standing_of
 from thyme.approaches.drip.bridges import Bridge
 from thyme.approaches.drip.broker import Broker
 from thyme.approaches.drip.broker_memory import forget_events
-from thyme.approaches.drip.election import Election
+from thyme.approaches.drip.election import Election, standing_of
 from thyme.approaches.drip.options import DripOptions, advice
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes

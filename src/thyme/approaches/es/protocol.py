@@ -34,7 +34,7 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
@@ -51,7 +51,7 @@ SERVER = NodeId(-1)
 """The servers as one source of past matches: whoever is asked goes on where another stopped."""
 
 
-class ExternalStorageOptions(Settings, frozen=True):
+class ExternalStorageOptions(SettingsRecord, frozen=True):
     servers: tuple[int, ...] = ()
     """The server's node, or several; in a scenario without a choice, one node more than the crowd's."""
     past_matches: AtLeastOne = 10

@@ -18,7 +18,7 @@ from thyme.approaches.ls.known import Known
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import NotNegative
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
@@ -42,7 +42,7 @@ NEWS_BYTES = 1_200
 """News is sent in frames of about this size: below 802.11's 1500 bytes."""
 
 
-class AgreementOptions(Settings, frozen=True):
+class AgreementOptions(SettingsRecord, frozen=True):
     hello_s: NotNegative = 2.0
     """How often a node says what it knows, in about eight bytes; 0 for never, as in the paper. Two such times and an
     exchange pass until neighbours agree again."""

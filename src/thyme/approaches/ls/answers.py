@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from thyme.host import Host
 from thyme.model.ids import SubscriptionKey
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import Count, NotNegative
 from thyme.routing.layer import UnicastRouter
 from thyme.wire.storage import PastMatches
@@ -21,7 +21,7 @@ AGAIN_S = 0.5
 """An answer that could not leave its owner is sent again after this, then twice, then three times as long."""
 
 
-class AnswerOptions(Settings, frozen=True):
+class AnswerOptions(SettingsRecord, frozen=True):
     jitter_s: NotNegative = 0.1
     """Longest random delay before a subscription is answered; less than `collect_s`, so that no answer is late because
     of it."""

@@ -23,7 +23,7 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import MatchingIndex
 from thyme.model.objects import Metadata
 from thyme.model.records import Counted, TrafficKind
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.wire.local import Told
 from thyme.wire.message import Message
@@ -45,7 +45,7 @@ Pair = tuple[SubscriptionKey, str]
 """A subscription of another node, and the name of an own object that matches it."""
 
 
-class NotificationQueueOptions(Settings, frozen=True):
+class NotificationQueueOptions(SettingsRecord, frozen=True):
     sure: bool = False
     """Whether notifications are acknowledged and kept until they are; the paper's are not. Live nodes say yes."""
     retry: RetryOptions = RetryOptions(pending=100_000)

@@ -9,12 +9,12 @@ from thyme.approaches.ls.answers import AnswerOptions
 from thyme.approaches.ls.joining import JoinOptions
 from thyme.approaches.ls.notification_queues import NotificationQueueOptions
 from thyme.approaches.requests import RetryOptions
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import AtLeastOne, NotNegative
 from thyme.routing.flooding import FloodingOptions
 
 
-class LocalStorageOptions(Settings, frozen=True):
+class LocalStorageOptions(SettingsRecord, frozen=True):
     past_matches: AtLeastOne = 10
     """n: how many of the most recent past matches are told at once (§3.3)."""
     collect_s: NotNegative = 0.25

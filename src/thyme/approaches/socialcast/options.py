@@ -13,7 +13,7 @@ from thyme.approaches.socialcast.prophet import ProphetOptions
 from thyme.approaches.socialcast.routers import Routing
 from thyme.approaches.socialcast.utilities import UtilityOptions
 from thyme.model.errors import InputError
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive, Share
 from thyme.model.tags import normalise_tag
 
@@ -25,7 +25,7 @@ MAX_MEMORY_IDS = 3_000
 MAX_LIFETIMES = 1_000
 
 
-class SocialCastOptions(Settings, frozen=True):
+class SocialCastOptions(SettingsRecord, frozen=True):
     paper: bool = False
     """As in the paper, where it gives a value: T = 20 s, ε = 0.2, and only the λ messages that a neighbour names count
     as received by it. The defaults were chosen on recorded contacts."""

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.model.ids import NodeId
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import Share
 from thyme.wire.socialcast import UNIT, Topic
 
 KNOWN_TOPICS = 256
 
 
-class ProphetOptions(Settings, frozen=True):
+class ProphetOptions(SettingsRecord, frozen=True):
     encounter: Share = 0.75
     """P_init: how far an encounter takes P towards one."""
     transitivity: Share = 0.25

@@ -20,12 +20,12 @@ from typing import Protocol
 from thyme.approaches.socialcast.neighbours import Neighbour
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive, Share
 from thyme.wire.socialcast import UNIT, Topic
 
 
-class KalmanOptions(Settings, frozen=True):
+class KalmanOptions(SettingsRecord, frozen=True):
     """The paper does not give the two noises; docs/explanation/approaches/socialcast.md shows what depends on them."""
 
     state_noise: NotNegative = 0.01
@@ -36,7 +36,7 @@ class KalmanOptions(Settings, frozen=True):
     first_variance: NotNegative = 1.0
 
 
-class TrustOptions(Settings, frozen=True):
+class TrustOptions(SettingsRecord, frozen=True):
     """The predictability component: a prediction is trusted while its mean absolute error stays within a bound."""
 
     error_bound: Share = 0.3
@@ -78,7 +78,7 @@ class Predictor:
         self.estimate += gain * surprise
 
 
-class UtilityOptions(Settings, frozen=True):
+class UtilityOptions(SettingsRecord, frozen=True):
     weight_colocation: Share = 0.75
     weight_connectivity: Share = 0.25
     kalman: KalmanOptions = KalmanOptions()

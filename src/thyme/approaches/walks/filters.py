@@ -16,13 +16,13 @@ from typing import Annotated
 import msgspec
 
 from thyme.model.queries import Conjunction
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 
 ANY_OBJECT = ""
 """The mark that every object carries; no tag is empty."""
 
 
-class FilterOptions(Settings, frozen=True):
+class FilterOptions(SettingsRecord, frozen=True):
     """The paper leaves the size open. With 1,024 cells and 4 hashes, 100 different tags behind a branch make about
     one other tag in 90 look wanted, and 50 tags one in 1,000."""
 

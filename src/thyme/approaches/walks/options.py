@@ -9,7 +9,7 @@ from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.approaches.walks.filters import FilterOptions
 from thyme.model.errors import InputError
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative, Positive
 
 Method = Literal["neighbourhood", "second", "weights"]
@@ -30,7 +30,7 @@ def check_weights(alpha: float, beta: float) -> None:
         raise InputError("alpha + beta is 0: at least one of the two weights must be positive")
 
 
-class WalkerOptions(Settings, frozen=True):
+class WalkerOptions(SettingsRecord, frozen=True):
     """The paper gives no times. A step takes one offer window, which a dozen offers share."""
 
     method: Method = "neighbourhood"
@@ -76,7 +76,7 @@ class WalkerOptions(Settings, frozen=True):
         return min(self.longest_pause_s, self.rest_s * 2.0 ** min(attempt - 1, 30))
 
 
-class DirectionalWalksOptions(Settings, frozen=True):
+class DirectionalWalksOptions(SettingsRecord, frozen=True):
     paper: bool = False
     """As the paper has it: subscriptions are on the future alone, and a walk that found nobody is not repeated."""
     walker: WalkerOptions = WalkerOptions()

@@ -1,13 +1,16 @@
-"""A client of a running node: HTTP over its control socket, with the standard library alone, so that a command starts
-quickly."""
+"""Starting a node in the background, and a client of a running node: HTTP over its control socket, with the standard
+library alone, so that a command starts quickly."""
 
 from __future__ import annotations
 
 import http.client
 import os
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
@@ -28,6 +31,12 @@ STOP_S = 20.0
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all; 0 if unknown)"""
 CONNECT_S = 10.0
+PROGRAM = "from thyme.cli.main import run; run()"
+START_S = 30.0
+"""Startup timeout of a node, for a slow and busy device."""
+LOOK_S = 0.05
+SHOWN_BYTES = 2_000
+"""Of the end of its log, when it did not start."""
 
 
 class Client:
@@ -230,3 +239,34 @@ def _error(answer: http.client.HTTPResponse) -> Exception:
         return error_of(msgspec.json.decode(read, type=Refusal).error)
     except msgspec.MsgspecError:
         return error_of(Problem("request", f"the node answered {answer.status} {answer.reason}"))
+
+
+def start_in_background(arguments: Sequence[str], control: Path, log: Path) -> StatusView:
+    """Run `thyme` with these arguments in a process of its own, which writes to a log file and outlives the terminal;
+    returns the status of its node once it answers."""
+    with suppress(NoDaemon):
+        running = Client(control).status()
+        raise InputError(f"node {running.node} is already running ({control}); stop it with: thyme node stop")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    before = log.stat().st_size if log.exists() else 0
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    give_up_s = time.monotonic() + START_S
+    while time.monotonic() < give_up_s and process.poll() is None:
+        try:
+            return Client(control).status()
+        except NoDaemon:
+            time.sleep(LOOK_S)
+    if process.poll() is None:
+        process.terminate()
+    with log.open("rb") as file:
+        file.seek(max(before, log.stat().st_size - SHOWN_BYTES))
+        said = file.read().decode("utf-8", "replace").strip()
+    last = said.splitlines()[-1].removeprefix("thyme: ") if said else "it said nothing"
+    raise InputError(f"the node did not start: {last} (its full output: {log})")

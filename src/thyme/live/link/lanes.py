@@ -2,8 +2,8 @@
 
 Small messages share a datagram. When nothing is under way, a message is sent at once; further messages of the same turn
 are sent together at its end. While much is under way, messages are gathered until an acknowledgement comes, a parcel is
-full, or a short time has passed. So a single message does not wait, and the busier a lane, the fuller its parcels. Parts
-of contents are sent after all other messages.
+full, or a short time has passed. So a single message does not wait, and the busier a lane, the fuller its parcels.
+Parts of contents are sent after all other messages.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def model_of(record: msgspec.Struct) -> str:
     return str(record.__struct_config__.tag)
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SettingsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A record of settings that is held to the bounds that its types declare when a program makes it, too."""
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from scipy.spatial import Delaunay
 
-from thyme.approaches.drip.abilities import standing_of
+from thyme.approaches.drip.election import standing_of
 from thyme.approaches.drip.options import DripOptions
 from thyme.model.errors import InputError
 from thyme.papers.drip.claims import Found, Read

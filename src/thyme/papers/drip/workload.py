@@ -17,18 +17,18 @@ from typing import Annotated
 
 import msgspec
 
-from thyme.approaches.drip.abilities import detecting_ability
+from thyme.approaches.drip.election import detecting_ability
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive, Share
 
 NUMBERS = 100
 
 
-class NumberIntervals(Settings, frozen=True):
+class NumberIntervals(SettingsRecord, frozen=True):
     """The workload's parameters, in the paper's values; a time unit is a second."""
 
     nodes: AtLeastOne = 200

@@ -13,13 +13,14 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+import msgspec
 import networkx as nx
 
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import Count, Positive, Share
 from thyme.sim.scenario import Scenario
 from thyme.world.contacts.statistics import time_together
@@ -27,7 +28,7 @@ from thyme.world.files.contacts import read_contacts
 from thyme.world.movement_models import Community, RecordedContacts
 
 
-class SocialWorkload(Settings, frozen=True):
+class SocialWorkload(SettingsRecord, frozen=True):
     """Table I."""
 
     publishers: Share = 0.5

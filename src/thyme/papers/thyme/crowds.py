@@ -27,6 +27,7 @@ from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
 from thyme.papers.thyme.analysis import ApproachName, Cost
 from thyme.routing.cells.grid import Grid
+from thyme.sim.machine import Failed
 from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.simulation import Simulation
@@ -126,9 +127,9 @@ class WatchedSimulation(Simulation):
         super().__init__(movement, radio, seed)
         self.tally = FrameCounts()
 
-    def send(self, sender: int, to: int, message: Message, failed: Callable[[], None] | None) -> None:
+    def send(self, sender: int, to: int, message: Message, failed: Failed, unsent: Failed = None) -> None:
         self.tally.note(sender, message)
-        super().send(sender, to, message, failed)
+        super().send(sender, to, message, failed, unsent)
 
 
 class CountedCrowd:

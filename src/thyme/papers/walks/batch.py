@@ -19,10 +19,19 @@ from thyme.model.errors import InputError
 from thyme.papers.walks.costs import LinkArrays
 from thyme.papers.walks.graph import UnitDiscGraph, draw_graph, widest_distance
 from thyme.papers.walks.kernel import build_overlay
-from thyme.papers.walks.limits import MAX_DRAWS, MAX_GRAPH_DRAWS, MAX_NETWORKS, RADIUS
 from thyme.papers.walks.overlay_state import ACTIVE, BROKERS, HOPS, MEMBERS, NOBODY, VISITED, Board, clear, new_board
 from thyme.papers.walks.random_numbers import choose_distinct, reseed
-from thyme.papers.walks.readings import DEFAULT_READING, Reading, Rules, WalkOptions, rules_of
+from thyme.papers.walks.readings import (
+    DEFAULT_READING,
+    MAX_DRAWS,
+    MAX_GRAPH_DRAWS,
+    MAX_NETWORKS,
+    RADIUS,
+    Reading,
+    Rules,
+    WalkOptions,
+    rules_of,
+)
 
 METRICS = ("active_nodes", "visited_nodes", "hops", "depth")
 COLUMNS = ("nodes", "initiators", "pure", "network", "draw", *METRICS, "brokers")

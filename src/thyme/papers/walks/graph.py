@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from thyme.compiled import compiled
 from thyme.model.errors import InputError
-from thyme.papers.walks.limits import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS
 from thyme.papers.walks.random_numbers import Dice, reseed, unit
+from thyme.papers.walks.readings import MAX_GRAPH_DRAWS, MAX_NODES, MAX_SEED, RADIUS
 
 
 @compiled

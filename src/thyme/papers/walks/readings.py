@@ -16,9 +16,20 @@ import msgspec
 
 from thyme.approaches.walks.options import MAX_WEIGHT, Method, check_weights
 from thyme.model.errors import InputError
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AtLeastOne
-from thyme.papers.walks.limits import MAX_BRANCHES
+
+RADIUS = 0.05
+"""Range of communication in the unit square (walks paper §VI)."""
+
+MAX_SEED = 2**32 - 1
+MAX_NODES = 100_000
+MAX_GRAPH_DRAWS = 10_000
+"""Placements to try for one connected network; at 1,000 nodes about one in ten is connected."""
+
+MAX_NETWORKS = 1_000_000
+MAX_DRAWS = 1_000_000
+MAX_BRANCHES = 2
 
 FirstWalks = Literal["both-stop", "each-meets"]
 Backtracked = Literal["counted", "pruned"]
@@ -100,7 +111,7 @@ def parse_reading(text: str) -> Reading:
     return msgspec.convert(chosen, Reading)
 
 
-class WalkOptions(Settings, frozen=True):
+class WalkOptions(SettingsRecord, frozen=True):
     """How a walk chooses its way.
 
     method: `neighbourhood` is cost (3) of the overlay; `second` is cost (2) with alpha and beta; `weights` is

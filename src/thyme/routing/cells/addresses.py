@@ -9,7 +9,7 @@ import msgspec
 
 from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
-from thyme.model.settings import Settings, check_bounds
+from thyme.model.settings import SettingsRecord, check_bounds
 from thyme.model.settings.bounds import AtLeastOne, Count, NotNegative
 from thyme.routing.cells.grid import Grid
 from thyme.wire.geographic import ANY_NODE
@@ -58,7 +58,7 @@ Undelivered = Callable[[NodeId, CellId, int], None]
 """The node, the cell where it was not found, and the number that the send returned."""
 
 
-class GeographicOptions(Settings, frozen=True):
+class GeographicOptions(SettingsRecord, frozen=True):
     hop_limit: Count = 0
     """After so many hops a packet is dropped. 0: as many as a tour around a void as large as the area may take, with
     room to spare (`hops_within`)."""

@@ -23,7 +23,7 @@ from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
-from thyme.model.settings import Settings
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import AtLeastOne, Positive
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.dsdv.waiting import WaitingPackets
@@ -56,7 +56,7 @@ RELEASE_GAP_S = 0.1
 """Longest random gap between two waiting packets that leave when a route was found, as in ns-3."""
 
 
-class DsdvOptions(Settings, frozen=True):
+class DsdvOptions(SettingsRecord, frozen=True):
     """Defaults are ns-3's, except where `ns3` says otherwise."""
 
     period_s: Annotated[float, msgspec.Meta(gt=SEQUENCE_TICK_S)] = 15.0
