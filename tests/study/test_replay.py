@@ -32,14 +32,14 @@ def test_activities_are_told_with_who_published(tmp_path: Path) -> None:
     replay = load_replay(tmp_path)
     told = [(activity.node, activity.what, activity.about, activity.owner) for activity in replay.activities]
     assert told == [
-        (0, "asked for", "question 1", -1),
-        (5, "posted", "post 1", 5),
+        (0, "subscribed to", "query 1", -1),
+        (5, "published", "post 1", 5),
         (0, NOTIFIED, "post 1 of person 5", 5),
-        (0, "got", "post 1 of person 5", 5),
+        (0, "retrieved", "post 1 of person 5", 5),
     ]
     events = Run(scenario_of(GIVEN, "test"), OPERATIONS).go().events
     named = [(activity.what, activity.about) for activity in activities_of(events, OPERATIONS)]
-    assert named[:3] == [("asked for", "“goal”"), ("posted", "a text #goal"), (NOTIFIED, "a text #goal of person 5")]
+    assert named[:3] == [("subscribed to", "“goal”"), ("published", "a text #goal"), (NOTIFIED, "a text #goal of person 5")]
     snapshots = replay.snapshots(0.0, 40.0, 1.0, 113.0)
     assert any(snapshot.messages for snapshot in snapshots)
     write_page(replay, snapshots, tmp_path / "replay.html", 40.0, 113.0)

@@ -117,7 +117,7 @@ def test_a_search_tells_of_a_broken_world_when_it_is_found_and_how_far_it_is(
     monkeypatch.setattr("thyme.fuzz.search.search", worlds)
     assert len(_search(["dcs"], range(50), 1, quiet=False)) == 50
     assert told[0].splitlines() == ["dcs 3 breaks once: told again"]
-    assert "50 of 50 worlds played, 1 broken" in capsys.readouterr().err
+    assert "50 of 50 worlds run, 1 broken" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,10 @@ def fuzz(
         Path | None, typer.Option("--world", help="Judge one world again: a folder that --out wrote.")
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Play histories of live nodes on a virtual clock instead of worlds.")
+        bool, typer.Option("--live", help="Run histories of live nodes on a virtual clock instead of worlds.")
     ] = False,
 ) -> None:
-    """Play random worlds and look for broken promises; exit code 1 if there are any.
+    """Run random worlds and look for broken promises; exit code 1 if there are any.
 
     What is promised, and what a world may hold: docs/explanation/guarantees.md.
 
@@ -126,16 +126,16 @@ def _search(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> li
     verdicts: list[Verdict] = []
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     with Progress(console=console, transient=True, disable=quiet) as progress:
-        task = progress.add_task("playing worlds", total=len(names) * len(seeds))
+        task = progress.add_task("running worlds", total=len(names) * len(seeds))
         for verdict in search(names, seeds, jobs):
             verdicts.append(verdict)
-            progress.update(task, advance=1, description=f"playing worlds of {verdict.approach}")
+            progress.update(task, advance=1, description=f"running worlds of {verdict.approach}")
             if verdict.violations:
                 first = verdict.violations[0].text
                 console.print(f"{verdict.approach} {verdict.seed} breaks {', '.join(verdict.breaks())}: {first}")
             if not console.is_terminal and len(verdicts) % _EVERY == 0:
                 broken = sum(bool(one.violations) for one in verdicts)
-                console.print(f"{len(verdicts)} of {progress.tasks[task].total:g} worlds played, {broken} broken")
+                console.print(f"{len(verdicts)} of {progress.tasks[task].total:g} worlds run, {broken} broken")
     return verdicts
 
 

@@ -174,4 +174,4 @@ def interests(
     published = sum(operation.kind == OperationKind.INSERT for operation in operations)
     print(f"{len(sizes)} communities of {', '.join(map(str, sizes))} people")
     print(f"{len(operations) - published} subscriptions and {published} messages, written to {out}")
-    print(f"play them with: thyme simulate {scenario_file} --trace {out} --out out/run")
+    print(f"simulate them: thyme simulate {scenario_file} --trace {out} --out out/run")

@@ -1,6 +1,6 @@
 """From posts to a report that says which approach to choose.
 
-`thyme study --preset NAME` and `thyme study FILE.toml` play a study; `--preset list` shows those that come with Thyme.
+`thyme study --preset NAME` and `thyme study FILE.toml` run a study; `--preset list` lists those that come with Thyme.
 A study file may be as short as this:
 
     title = "A festival"

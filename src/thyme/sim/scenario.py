@@ -91,7 +91,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Objects, subscriptions and their ends carry the bytes of signatures, as on live nodes."""
     disk: DiskSection = DiskSection()
     trace: str = ""
-    """The file of operations to play, sought beside the scenario; `--trace` takes another."""
+    """The file of operations, relative to the scenario file; `--trace` takes another."""
     servers: AtLeastOne = 1
     """Nodes added to the area for an approach that needs servers (Thyme-ES); they have no user."""
     servers_at: Literal["middle", "corner", "random"] = "middle"

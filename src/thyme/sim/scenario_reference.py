@@ -70,7 +70,7 @@ _PAGE_HEAD = f"""\
 
 A scenario is a TOML file that says everything a run depends on besides its trace: who is where, how they move, what the
 air does, who leaves, and which approach they use. `thyme scenario new crowd.toml` writes one with every key,
-`thyme scenario check` says what is wrong with it, `thyme simulate` plays it, and a study's `[scenario]` has the same
+`thyme scenario check` says what is wrong with it, `thyme simulate` runs it, and a study's `[scenario]` has the same
 keys. `--set KEY=VALUE` changes one key from the command line, dotted and with a value as TOML writes it
 (`--set radio.model=wifi --set 'churn={{model="crash", fraction=0.3}}'`).
 

@@ -175,7 +175,7 @@ def read_unchecked(path: Place) -> list[Operation]:
 def operations_from_table(table: pa.Table) -> list[Operation]:
     """The rows of a trace table as operations, in their order of number."""
     if table.num_rows > MAX_TRACE_OPERATIONS:
-        raise InputError(f"the trace has {table.num_rows} operations; at most {MAX_TRACE_OPERATIONS} can be played")
+        raise InputError(f"the trace has {table.num_rows} operations; at most {MAX_TRACE_OPERATIONS} can be simulated")
     try:
         rows = table.select(_NAMES).sort_by("operation").to_pylist()
     except pa.ArrowException as error:

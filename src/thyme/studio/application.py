@@ -80,7 +80,7 @@ def endpoints(h: StudioHandlers) -> list[Endpoint]:
         Endpoint(
             "POST", "/v1/check", h.check, "What is wrong, or how long it takes", takes=StudyAnswers, gives=Checked
         ),
-        Endpoint("POST", "/v1/start", h.start, "Play a study", takes=StudyAnswers, gives=Checked),
+        Endpoint("POST", "/v1/start", h.start, "Run a study", takes=StudyAnswers, gives=Checked),
         Endpoint("POST", "/v1/stop", h.stop, "Stop the study", gives=Progress),
         Endpoint("GET", "/v1/progress", h.progress, "How far the study is", gives=Progress),
         Endpoint("GET", "/v1/study.toml", h.file, "The study file", gives_type="application/toml"),

@@ -115,7 +115,7 @@ def _best(lines: tuple[DecisionRow, ...]) -> str:
 
 def _told(decision: Decision | None) -> str:
     if decision is None:
-        return "not played"
+        return "not simulated"
     names = listed([APPROACHES[line.approach].title for line in decision.best], "or")
     if not decision.dependable:
         return f"none; {names} delivers {share_range(decision.best[0].recall)}"

@@ -70,11 +70,11 @@ class StudyDefinition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approaches: tuple[ApproachChoice, ...] = (ApproachChoice("ls"),)
     """Those that compete."""
     grid: dict[str, list[Any]] = {}
-    """Keys with several values each; every combination is played."""
+    """Keys with several values each; every combination is run."""
     names: dict[str, list[str]] = {}
     """Names in the grid that stand for several keys, which all get the value."""
     topologies: int = 1
-    """On how many random placements everything is played."""
+    """Random placements of the people; everything runs on each."""
     repetitions: int = 1
     """How often on each."""
     leaving: Leaving = "drawn"

@@ -32,14 +32,14 @@ MAX_SNAPSHOTS = 2_000
 MAX_MESSAGES_PER_SNAPSHOT = 400
 MAX_LINKED_NODES = 30
 """In larger crowds the lines between nodes in range hide everything else."""
-NOTIFIED = "was told of"
+NOTIFIED = "was notified of"
 ACTIVITY_COLUMNS = ["at_s", "node", "kind", "name", "operation", "object", "subscription", "reason"]
 
 ACTIVITY_NAMES = {
-    "insert": "posted",
+    "insert": "published",
     "delete": "deleted",
-    "subscribe": "asked for",
-    "unsubscribe": "no longer asks for",
+    "subscribe": "subscribed to",
+    "unsubscribe": "unsubscribed from",
 }
 """Operations in a reader's words, shown when they are issued; a retrieval is shown when it ends."""
 
@@ -149,7 +149,7 @@ def activities_of(events: pa.Table, operations: Sequence[Operation] = ()) -> lis
             keys[row["operation"]] = key
             what = ACTIVITY_NAMES.get(name, "")
         elif kind == "succeeded" and name == "retrieve":
-            what = "got"
+            what = "retrieved"
         if what:
             number = key.rpartition("@")[2]
             owner = int(number) if number.isdigit() else -1
@@ -158,7 +158,7 @@ def activities_of(events: pa.Table, operations: Sequence[Operation] = ()) -> lis
                 about += f" of person {owner}" if owner != row["node"] else ""
             else:
                 asked = row["subscription"] or ""
-                about = questions.setdefault(asked, f"question {len(questions) + 1}") if asked else ""
+                about = questions.setdefault(asked, f"query {len(questions) + 1}") if asked else ""
             found.append(Activity(row["at_s"], row["node"], what, about, owner))
     return sorted(found, key=lambda activity: activity.at_s)
 

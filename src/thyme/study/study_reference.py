@@ -24,7 +24,7 @@ changes one key from the command line.
 - The **grid** gives several values to keys of the scenario (`nodes`, `churn.fraction`) or of the trace
   (`trace.publisher_share`); the report's figures have them along their axis.
 - **Variations** change one assumption about the crowd each; a few runs show whether the answer changes too. Without
-  the key `variations`, the usual ones are played.
+  the key `variations`, the usual ones are run.
 - The **answer**: an approach is dependable where 95 % of operations succeed and 90 % of the expected notifications
   arrive. Among those, the `priority` decides by its measure: an approach is ruled out if it is worse in every run. The
   answer says by how much approaches differ, and which ones the runs cannot tell apart. Intervals span the observed
@@ -34,7 +34,8 @@ changes one key from the command line.
   their numbers under the pointer, and a click on a column's head sorts a table.
 
 ![The report of `make study`, on a desktop and on a phone](../figures/report.webp)
-![The report of a study on 1,558 ingested posts of a festival](../figures/report_posts.webp)
+
+*The report of `make study`. The answer comes first, then what it assumes, when it changes, and the commands for the event.*
 
 This page is printed by `thyme study keys`, from the types themselves.
 

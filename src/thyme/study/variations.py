@@ -44,7 +44,7 @@ class Variation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trace: dict[str, Any] = {}
     """Keys of the trace, a section such as `rates` as a whole."""
     topologies: int = 1
-    """On how many placements it is played."""
+    """Random placements that it runs on."""
     leaving: Leaving | None = None
     """Which nodes leave, if not as in the study."""
 

@@ -76,11 +76,11 @@ class CooperationOptions(SettingsRecord, frozen=True):
     events_per_relay: AtLeastOne = 1
     """Events handed over in one message: the paper describes messages of one event."""
     answer_wait_s: Positive = 0.3
-    """An unanswered message counts as lost, and its bridge as gone until it tells its status again."""
+    """An unanswered message counts as lost, and its bridge as gone until it sends its status again."""
     exchange_s: NotNegative = 5.0
     """Subscriptions are exchanged with one broker not more often than this."""
     moves: Literal["beyond", "all"] = "beyond"
-    """Which moves of a subscriber another broker is told of: those to a local broker that it does not know as near to
+    """Which moves of a subscriber are reported to another broker: those to a local broker that it does not know as near to
     it, or all of them."""
     follow_s: NotNegative = 60.0
     """How long after it got an event a broker learns new destinations of it from subscribers that move."""

@@ -16,10 +16,10 @@ from thyme.routing.flooding import FloodingOptions
 
 class LocalStorageOptions(SettingsRecord, frozen=True):
     past_matches: AtLeastOne = 10
-    """n: how many of the most recent past matches are told at once (§3.3)."""
+    """n: past matches of a first batch, the most recent ones (§3.3)."""
     collect_s: NotNegative = 0.25
-    """How long the owners' answers to a subscription are waited for before the n most recent of all of them are told: a
-    flood takes 25 ms a hop, and the answer less. Later ones are told as they come."""
+    """How long a subscriber collects the owners' answers before it is notified of the n most recent matches: a flood takes
+    25 ms a hop, and the answer less. Later answers are passed on as they come."""
     answers: AnswerOptions = AnswerOptions()
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
@@ -29,7 +29,7 @@ class LocalStorageOptions(SettingsRecord, frozen=True):
     flooding: FloodingOptions = FloodingOptions()
     limits: StoreLimits = StoreLimits()
     revoked_s: NotNegative = 3_600.0
-    """How long unsubscriptions are remembered, to hand them to nodes that were off. Whoever was off for longer hears of
-    them from the subscriber."""
+    """How long unsubscriptions are remembered, to hand them to nodes that were off. A node that was off for longer
+    learns them from the subscriber."""
     matches_per_notification: AtLeastOne = 8
     """A notification of more matches than this is sent in several frames."""

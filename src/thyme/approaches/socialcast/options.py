@@ -32,7 +32,7 @@ class SocialCastOptions(SettingsRecord, frozen=True):
     routing: Routing = "prediction"
     """`none` is the paper's variant without prediction; the others are reference routers."""
     period_s: Positive = 10.0
-    """T: how often a node tells of itself, looks for better carriers and sends."""
+    """T: how often a node announces itself, looks for better carriers and sends."""
     copies: Annotated[int, msgspec.Meta(ge=1, le=MAX_COPIES)] = 3
     """γ. Epidemic and ProPHET multiply copies as they like and start with one."""
     adapt_copies: bool = False
@@ -70,7 +70,7 @@ class SocialCastOptions(SettingsRecord, frozen=True):
     contents: AtLeastOne = 10_000
     """Contents that a node keeps for its own application, the latest."""
     read_s: NotNegative = 600.0
-    """How long after its message expired a content may still be read here: somebody was just told of it."""
+    """How long after its message expired a content may still be read here: somebody may just have been notified of it."""
     control_bytes: Annotated[int, msgspec.Meta(ge=100, le=30_000)] = 30_000
     """What interests and utilities may take of a control message."""
     sample_every_s: NotNegative = 0.0

@@ -274,7 +274,7 @@ class _Sweep:
 
     def _answers(self, job: Sequence[Task]) -> list[_Answer]:
         if self._stop.is_set():
-            return [_Answer(task.run, "stopped before it was played") for task in job]
+            return [_Answer(task.run, "stopped before it ran") for task in job]
         try:
             rows = [{"run": task.run, "data": task.pack(), "shared": task.shares} for task in job]
             player = _Player(self._play, _carried(job), self._keep_there)

@@ -68,7 +68,7 @@ class DsdvOptions(SettingsRecord, frozen=True):
     max_waiting_per_node: int = 5
     hop_limit: AtLeastOne = 64
     resends: int = 1
-    """How often the origin of a packet, and whoever carries it, waits for another route after its link failed."""
+    """How often the origin of a packet, or a node that forwards it, waits for another route after a link failed."""
     memory: int = 2000
     """Packets that arrived here and are remembered, to deliver each only once."""
     broken_after_failures: int = 1
