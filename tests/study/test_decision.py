@@ -102,6 +102,6 @@ def test_a_study_tells_what_the_map_has_for_its_crowd() -> None:
     assert kind is not None
     assert (kind.people, kind.walking, kind.leaving, kind.contents) == (36, 0.0, 0.0, "photos")
     told = prior_words(plan)
-    assert told.startswith("What the decision map has for this crowd (")
+    assert told.startswith("The decision map for this crowd (")
     leaving = load_preset("fanzone", {"scenario.churn": {"model": "leave", "fraction": 0.1}}, PRESETS)
     assert prior_words(make_plan(leaving)) != told

@@ -34,8 +34,8 @@ Master = Annotated[
     str,
     typer.Option(
         "--master",
-        help="Where Spark runs: local[*], spark://HOST:PORT, yarn, k8s://…, or sc://HOST:PORT of a Spark Connect "
-        "server. Default: Spark's configuration, else local[*].",
+        help="Where Spark runs: `local[*]`, spark://HOST:PORT, yarn, k8s://…, or sc://HOST:PORT of a Spark Connect "
+        "server. Default: Spark's configuration, else `local[*]`.",
         show_default=False,
     ),
 ]

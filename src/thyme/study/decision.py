@@ -86,7 +86,7 @@ def _unplayed(decision: Decision) -> str:
 
 
 def prior_words(plan: Plan) -> str:
-    """What the map has for the crowd that was asked about and the approaches that compete, before anything is played;
+    """What the map has for the crowd that was asked about and the approaches that compete, before anything runs;
     empty if it knows no such."""
     kind = kind_of(plan.runs[0])
     names = {choice.name for choice in plan.definition.approaches}
@@ -95,4 +95,4 @@ def prior_words(plan: Plan) -> str:
     if kind is None or not any(fits(line.approach, needs) for line in lines):
         return ""
     decision = decide(kind, needs, plan.definition.priority, lines)
-    return f"What the decision map has for this crowd ({how_words(decision, kind)}): {best_words(decision)}."
+    return f"The decision map for this crowd ({how_words(decision, kind)}): {best_words(decision)}."
