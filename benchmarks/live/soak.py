@@ -158,22 +158,24 @@ def _rss_mb() -> float:
 
 
 def draw(found: list[Soaked], path: Path) -> None:
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from thyme.study.figures.pictures import colours_of, save_picture, to_picture
+    from thyme.approaches.registry import APPROACHES
+    from thyme.study.figures.pictures import APPROACH_COLOURS, STYLE, save_picture, to_picture
 
-    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
-    axes = figure.subplots()
-    colours = colours_of([soaked.approach for soaked in found])
-    for soaked in found:
-        last = soaked.samples[-1]
-        label = f"{soaked.approach}: {last.operations:,} operations, {last.visits} visitors"
-        minutes = [sample.at_s / 60.0 for sample in soaked.samples]
-        memory = [sample.rss_mb for sample in soaked.samples]
-        axes.plot(minutes, memory, label=label, color=colours[soaked.approach])
-    axes.set(xlabel="minutes", ylabel="memory of the process (MB)", ylim=(0.0, None))
-    axes.legend()
-    save_picture(to_picture(figure, path.stem, "Soak", "Memory of three live nodes in one process"), path)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for soaked in found:
+            last, title = soaked.samples[-1], APPROACHES[soaked.approach].title
+            label = f"{title}: {last.operations:,} operations, {last.visits} visitors"
+            minutes = [sample.at_s / 60.0 for sample in soaked.samples]
+            memory = [sample.rss_mb for sample in soaked.samples]
+            axes.plot(minutes, memory, label=label, color=APPROACH_COLOURS[title])
+        axes.set(xlabel="minutes", ylabel="memory of the process (MB)", ylim=(0.0, None))
+        axes.legend()
+        save_picture(to_picture(figure, path.stem, "Soak", "Memory of three live nodes in one process"), path)
 
 
 def render(found: list[Soaked]) -> None:

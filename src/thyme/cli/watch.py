@@ -143,8 +143,8 @@ def _places(where: list[str]) -> Path | list[str]:
         host, separator, port = one.rpartition(":")
         if not (separator and host and port.isdigit()):
             raise InputError(
-                f"{one}: there is no such folder, and it is no HOST:PORT; give the folder that nodes write their logs "
-                "to, or where they tell them"
+                f"{one}: there is no such folder, and it is no HOST:PORT; give the folder with the logs of nodes, or "
+                "the HOST:PORT of their --tell"
             )
     return where
 

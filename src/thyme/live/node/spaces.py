@@ -119,9 +119,9 @@ class Spaces:
 
     async def _enter(self, namespace: Namespace, options: NodeOptions) -> Node:
         if namespace.name in self.nodes:
-            raise InputError(f"this device already shares in namespace {namespace.name!r}")
+            raise InputError(f"this device is already in namespace {namespace.name!r}")
         if len(self.nodes) >= MAX_SPACES:
-            raise InputError(f"this device already shares in {MAX_SPACES} namespaces; leave one of them first")
+            raise InputError(f"this device is already in {MAX_SPACES} namespaces; leave one of them first")
         given: NodeOptions = {
             "name": kept_name(self._folder),
             **self._options,
