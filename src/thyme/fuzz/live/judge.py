@@ -85,7 +85,7 @@ def _judge_searches(history: History, evidence: HistoryEvidence) -> Iterator[str
         for (name, owner), made in evidence.objects.items():
             if history.liar in (node, owner) or owner not in history.crowd_of(node):
                 continue
-            if evidence.astray & {node, owner}:
+            if evidence.astray & {node, owner} or not _mostly_right(history, evidence, node):
                 continue
             there = (name, owner) in found
             if there and made.deleted:
@@ -104,9 +104,7 @@ def _judge_nodes(history: History, evidence: HistoryEvidence) -> Iterator[str]:
         if node == history.liar:
             continue
         crowd = history.crowd_of(node)
-        right = node not in evidence.astray and 2 * sum(
-            one in evidence.wrong_clocks or one == history.liar for one in crowd
-        ) < len(crowd)
+        right = node not in evidence.astray and _mostly_right(history, evidence, node)
         if remains.peers != len(crowd) - 1:
             yield f"node {node} has {remains.peers} of {len(crowd) - 1} peers"
         if right and abs(evidence.off_s[node]) > MAX_OFF_S:
@@ -117,6 +115,12 @@ def _judge_nodes(history: History, evidence: HistoryEvidence) -> Iterator[str]:
             yield f"node {node} has {remains.unacknowledged} messages under way while idle"
         if remains.records > most or remains.timers > MAX_TIMERS:
             yield f"node {node} holds {remains.records} records and {remains.timers} timers"
+
+
+def _mostly_right(history: History, evidence: HistoryEvidence, node: int) -> bool:
+    """Whether most clocks of a node's crowd are right; else an object may be of its future."""
+    crowd = history.crowd_of(node)
+    return 2 * sum(one in evidence.wrong_clocks or one == history.liar for one in crowd) < len(crowd)
 
 
 def _matches(one: LiveSubscription, made: Inserted) -> bool:

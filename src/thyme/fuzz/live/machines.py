@@ -257,6 +257,7 @@ class Machines:
     def close(self) -> None:
         """The history is over: end all tasks."""
         for machine in self._ever:
+            machine.dead = True
             tasks = asyncio.all_tasks(machine.loop)
             for task in tasks:
                 task.cancel()

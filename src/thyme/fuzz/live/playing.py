@@ -214,7 +214,7 @@ class Player:
         ]
         self._log = _StateLog(self.evidence.states)
         self.told_s: dict[Notified, float] = {}
-        """When a node was last notified, unless it has lost its store since."""
+        """When a node was last notified, unless a crash undid its memory of it."""
 
     def play(self) -> HistoryEvidence:
         logger = logging.getLogger("thyme.live")
@@ -282,9 +282,9 @@ class Player:
 
     def lose(self, device: VirtualDevice, *, store: bool) -> None:
         evidence, unsure_s = self.evidence, device.disk.unwritten_since()
-        for key, at_s in self.told_s.items():
-            if key[0] == device.index and at_s >= unsure_s:
-                evidence.repeatable[key] += 1
+        for key in [key for key, at_s in self.told_s.items() if key[0] == device.index and at_s >= unsure_s]:
+            evidence.repeatable[key] += 1
+            del self.told_s[key]
         device.crash(wiped=store)
         if store:
             self.reach("wiped store")
@@ -315,7 +315,7 @@ class Player:
                 position=device.place,
                 log_to=self._log,
             )
-            node.on_notice = partial(self._notice, device)
+            node.on_notice = partial(self._notice, device, machine)
             await node.__aenter__()
             node.device.host.sending = self._count_sent
             device.node = node
@@ -375,7 +375,9 @@ class Player:
         self.reach(type(fault).__name__.lower())
         fault.begin(self)
 
-    def _notice(self, device: VirtualDevice, notice: Notice) -> None:
+    def _notice(self, device: VirtualDevice, machine: Machine, notice: Notice) -> None:
+        if machine.dead:  # its tasks end with the history
+            return
         key = notice.metadata.key
         notified = (device.index, notice.subscription.sid, key.oid, key.owner - 1)
         self.evidence.notices[notified] += 1

@@ -6,9 +6,10 @@ is half of the round trip. A node keeps the latest reading of each peer and goes
 and its peers, so one wrong clock, one liar or one laptop whose clock stood still in suspend moves nobody else. Of two,
 the later time holds: clocks that are wrong are mostly late. A node that has not joined follows the peers that have.
 
-The first answer that a new node gets may be a liar's. So where three or more compare their times, a node that follows
-others counts by its device's clock; and others that follow do not count where two or more go by their own clocks and
-agree. Times that no clock shows are ignored.
+The first answer that a new node gets may be a liar's. So it waits briefly for a second one if the first differs from
+its device's clock, and where three or more compare their times, a node that follows others counts by its device's
+clock; and others that follow do not count where two or more go by their own clocks and agree. Times that no clock shows
+are ignored.
 
 A node jumps to the crowd's time before it has joined. Later it jumps forward only if two clocks confirm it: two peers,
 or one peer and the device's own clock. Otherwise, if the difference lasts, its time runs at one and a half or half of
@@ -109,6 +110,8 @@ class CrowdTime:
         """Since when an unconfirmed difference lasts."""
         self._device_s = self._device() - clock()
         """The device's clock when it was looked at last, relative to `clock`."""
+        self.unsure = False
+        """Whether no peer has answered since this device slept."""
         self.joined = False
         """Whether others rely on this node's time."""
 
@@ -124,13 +127,23 @@ class CrowdTime:
 
     def slept(self) -> bool:
         """Whether the device's clock has gone otherwise than its monotonic one since the last call: it was suspended,
-        or set. Without peers to ask, time goes on as if it had not slept."""
+        or set. Without peers to ask, time goes on as if it had not slept; else what they said is out of date."""
         before_s, self._device_s = self._device_s, self._device() - self._clock()
         slept_s = self._device_s - before_s
-        if abs(slept_s) > FAR_S and not self._seen:
+        if abs(slept_s) <= FAR_S:
+            return False
+        if self._seen:
+            self._seen.clear()
+            self.unsure = True
+        else:
             self._origin_s += max(0.0, slept_s)
             self._decide()
-        return abs(slept_s) > FAR_S
+        return True
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a single peer says that this device's clock is wrong."""
+        return not self._fixed and len(self._seen) == 1 and abs(self.correction_s) > FAR_S
 
     def reading(self, asked_s: float, echo_s: float = 0.0) -> TimeFields:
         correction_s = 0.0 if self._fixed else self.correction_s
@@ -142,7 +155,8 @@ class CrowdTime:
 
     def forget(self, node: NodeId) -> None:
         """The peer has gone."""
-        if self._seen.pop(node, None) is not None and not self._seen:
+        self._seen.pop(node, None)
+        if not self._seen:
             self._decide()
 
     def compare(self, node: NodeId, other: TimeFields, took_s: float) -> TimeCorrection | None:
@@ -153,6 +167,7 @@ class CrowdTime:
             return None
         time_s = other.now_s + took_s / 2.0 - self._clock()
         at_s = self._clock()
+        self.unsure = False
         self._seen[node] = _Seen(time_s, time_s - other.correction_s, other.joined, took_s / 2.0, at_s)
         return self._decide()
 
@@ -175,13 +190,13 @@ class CrowdTime:
         return None
 
     def _voters(self, own: _Seen) -> list[_Seen]:
-        """The peers whose times count. A new node's own time only breaks ties among nodes that have joined."""
+        """The peers whose times count. A new node's own clock only breaks ties among nodes that have joined."""
         joined = [seen for seen in self._seen.values() if seen.joined]
         if self.joined:
             follows = len(joined) + 1 >= MANY and abs(own.time_s - own.device_s) > FAR_S
             return _witnesses([msgspec.structs.replace(own, time_s=own.device_s) if follows else own, *joined])
-        if joined:
-            return joined if len(joined) % 2 else [own, *joined]
+        if joined:  # its own time may be that of the first to answer
+            return joined if len(joined) % 2 else [msgspec.structs.replace(own, time_s=own.device_s), *joined]
         return [own, *self._seen.values()]
 
     def _correct(self, behind_s: float, target: _Seen, device_s: float) -> TimeCorrection | None:

@@ -369,8 +369,8 @@ class Peering:
 
     def _look(self) -> None:
         now_s = self._timers.now_s
-        slept = self.time is not None and self.time.slept()
-        if slept or now_s - self._timed_s > TIMED_S:
+        ask = self.time is not None and (self.time.slept() or self.time.unsure)
+        if ask or now_s - self._timed_s > TIMED_S:
             self._timed_s = now_s
             addresses = self._peers.addresses()
             first = self._timed % max(1, len(addresses))

@@ -206,12 +206,13 @@ class Device:
         self.approach.join()
 
     async def _find_somebody(self) -> None:
-        """Wait briefly for a first peer: a node that joins a network asks its peers what it missed."""
+        """Wait briefly for a first peer, whom a node asks what it missed; and for a second one if the first one's time
+        is another than the device's: the first to answer may be a liar."""
         if not self._discovers:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(FIND_S):
-                while not self.neighbours():
+                while not self.neighbours() or self.host.time.doubtful:
                     await asyncio.sleep(POLL_S)
 
     async def close(self, reason: str = "quit") -> None:
