@@ -14,12 +14,11 @@ from PIL import Image
 
 from thyme.gallery import pictures
 from thyme.gallery.cards import card_bytes, read_card, thumb_room
-from thyme.gallery.limits import GalleryOptions
+from thyme.gallery.limits import BY_CHARS, NAME_CHARS
 from thyme.gallery.stripping import stripped
 from thyme.model.errors import InputError
 from thyme.model.objects import MAX_SUMMARY_BYTES
 
-OPTIONS = GalleryOptions()
 SECRET = b"38.7223N 9.1393W"
 EXIF, GPS, ORIENTATION, COMMENT = 0x8769, 0x8825, 0x0112, 0x9286
 
@@ -55,11 +54,11 @@ def test_a_stripped_photo_shows_the_same_and_says_nothing(kind: str) -> None:
 def test_a_photo_on_its_side_stays_the_right_way_up_without_its_data(tmp_path: Path) -> None:
     file = tmp_path / "turned.jpg"
     file.write_bytes(with_location("JPEG", orientation=6))
-    looked = pictures.look(file, OPTIONS)
+    looked = pictures.look(file)
     assert (looked.width, looked.height) == (200, 300)
     file.write_bytes(pictures.cleaned(file, looked))
-    assert pictures.look(file, OPTIONS) == looked
-    pictures.make_shown(file, tmp_path / "thumb", tmp_path / "view", OPTIONS)
+    assert pictures.look(file) == looked
+    pictures.make_shown(file, tmp_path / "thumb", tmp_path / "view")
     with Image.open(tmp_path / "view") as view:
         assert view.size == (200, 300)
 
@@ -91,19 +90,19 @@ def test_what_cannot_be_shown_is_refused_in_one_clear_line(data: bytes, words: s
     file = tmp_path / "photo"
     file.write_bytes(data)
     with pytest.raises(InputError, match=words) as refused:
-        pictures.look(file, OPTIONS)
+        pictures.look(file)
     assert "\n" not in str(refused.value)
 
 
 def test_a_card_with_its_thumbnail_fits_a_notification(tmp_path: Path) -> None:
     file, thumb = tmp_path / "photo.jpg", tmp_path / "thumb"
     photo(1600, 1200).save(file, "JPEG")
-    pictures.make_shown(file, thumb, tmp_path / "view", OPTIONS)
-    name, by = "ä" * OPTIONS.name_chars, "é" * OPTIONS.by_chars
+    pictures.make_shown(file, thumb, tmp_path / "view")
+    name, by = "ä" * NAME_CHARS, "é" * BY_CHARS
     small = pictures.small_picture(thumb, thumb_room(name, by))
     card = card_bytes(name, by, 1600, 1200, small)
     assert len(card) <= MAX_SUMMARY_BYTES
-    assert read_card(card, "", OPTIONS).thumb == small
+    assert read_card(card, "").thumb == small
     assert pictures.thumb_type(small) in ("image/avif", "image/webp")
 
 
@@ -116,5 +115,5 @@ def test_a_thumbnail_that_unfolds_to_more_than_a_tile_is_not_shown() -> None:
 
 @pytest.mark.parametrize("summary", [b"", b"3-3!", b"\xff\xfe", b"\x96\xa0", card_bytes("x" * 300, "", 1, 1, b"")])
 def test_a_summary_that_is_no_card_is_a_name(summary: bytes) -> None:
-    card = read_card(summary, "kick", OPTIONS)
+    card = read_card(summary, "kick")
     assert (bool(card.name), card.thumb) == (True, b"")

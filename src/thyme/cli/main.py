@@ -163,7 +163,7 @@ def _end(program: str, message: str, code: int) -> NoReturn:
 
 
 def warn_in_one_line(to: TextIO) -> logging.Handler:
-    """Print warnings, such as those of a live node, which may quote others."""
+    """Print warnings, such as those of a live node, as printable text: they may quote other nodes."""
     handler = logging.StreamHandler(to)
     handler.setFormatter(_OneLine())
     logging.getLogger().addHandler(handler)

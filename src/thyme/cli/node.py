@@ -211,7 +211,7 @@ def whereabouts(shared: Namespace, at: str, file: str, position: str) -> dict[st
 
 
 def _access(control: str, http: str, node_id: int | None, store: str) -> HttpAccess:
-    """The token, uploads and contents are kept beside the store; a store in memory keeps none of them."""
+    """The token, uploads and contents are stored beside the store; with a store in memory they are not kept."""
     from thyme.live.daemon.paths import control_path
     from thyme.live.daemon.service import HttpAccess
     from thyme.live.store.folders import MEMORY, data_folder

@@ -150,7 +150,7 @@ def _places(where: list[str]) -> Path | list[str]:
 
 
 def view(watched: Watched, last: int) -> Group:
-    """The newest windows as a table, and a line on what was read."""
+    """The newest windows as a table, and a line about the logs read."""
     from rich.console import Group
 
     windows = [list(rows) for _, rows in groupby(watched.windows, key=lambda row: row.from_s)]

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from thyme.gallery.limits import GalleryOptions
+from thyme.gallery.limits import BY_CHARS, NAME_CHARS
 from thyme.model.objects import MAX_SUMMARY_BYTES
 
 MARK = "thyme photo"
@@ -42,7 +42,7 @@ def card_bytes(name: str, by: str, width: int, height: int, thumb: bytes) -> byt
     return msgspec.msgpack.encode(Card(MARK, name, by, width, height, thumb))
 
 
-def read_card(summary: bytes, fallback: str, options: GalleryOptions) -> Card:
+def read_card(summary: bytes, fallback: str) -> Card:
     """The card of any received summary."""
     try:
         card = _decoder.decode(summary)
@@ -50,8 +50,8 @@ def read_card(summary: bytes, fallback: str, options: GalleryOptions) -> Card:
         card = None
     if card is None or card.mark != MARK:
         text = summary.decode("utf-8", "ignore").strip() or fallback
-        return Card(MARK, plain(text, options.name_chars), "", 0, 0, b"")
-    name, by = plain(card.name, options.name_chars), plain(card.by, options.by_chars)
+        return Card(MARK, plain(text, NAME_CHARS), "", 0, 0, b"")
+    name, by = plain(card.name, NAME_CHARS), plain(card.by, BY_CHARS)
     return Card(MARK, name or fallback, by, card.width, card.height, card.thumb)
 
 

@@ -19,7 +19,7 @@ import msgspec
 from thyme.gallery.cards import plain
 from thyme.gallery.cell_map import distance_to
 from thyme.gallery.library import Library
-from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
+from thyme.gallery.limits import BY_CHARS, EVERY_PHOTO, GalleryOptions
 from thyme.gallery.photos import HERE, OWN, TABS, Photo, PhotoState, PhotoView
 from thyme.live.failures import RequestError, not_found
 from thyme.live.http.events import Events
@@ -107,7 +107,7 @@ class Collection:
         return self.library.word(BY)
 
     def call_me(self, name: str) -> None:
-        self.library.set_word(BY, plain(name, self.options.by_chars))
+        self.library.set_word(BY, plain(name, BY_CHARS))
 
     def in_state(self, name: str, *states: PhotoState) -> Photo:
         photo = self.photo(name)

@@ -68,13 +68,8 @@ class Downloads:
             arrived.unlink(missing_ok=True)
 
     def _take(self, photo_id: str, arrived: Path) -> pictures.Looked:
-        looked = pictures.look(arrived, self._photos.options)
-        pictures.make_shown(
-            arrived,
-            self._photos.library.thumb(photo_id),
-            self._photos.library.view(photo_id),
-            self._photos.options,
-        )
+        looked = pictures.look(arrived)
+        pictures.make_shown(arrived, self._photos.library.thumb(photo_id), self._photos.library.view(photo_id))
         arrived.replace(self._photos.library.original(photo_id))
         return looked
 

@@ -20,7 +20,7 @@ from thyme.gallery.cell_map import MapView, ReplicaPlaces, map_of, places_of
 from thyme.gallery.codes import code_of
 from thyme.gallery.galleries import Galleries
 from thyme.gallery.library import Library
-from thyme.gallery.limits import EVERY_PHOTO
+from thyme.gallery.limits import ARCHIVED, BY_CHARS, EVERY_PHOTO, NAME_CHARS
 from thyme.gallery.photos import HERE, Photo, PhotoView
 from thyme.gallery.pictures import SUFFIXES
 from thyme.gallery.sessions import ENTRANCE, GuestView, Sessions, ViewerSession
@@ -115,9 +115,7 @@ class GalleryHandlers:
             subscriptions=self._sessions.subscriptions(session),
             tags=sharing.photos.tags(),
             every_photo=EVERY_PHOTO,
-            limits=forms.Limits(
-                options.photo_bytes, options.undo_s, options.archived, options.name_chars, options.by_chars
-            ),
+            limits=forms.Limits(options.photo_bytes, options.undo_s, ARCHIVED, NAME_CHARS, BY_CHARS),
             demo=self._demo,
             now_s=sharing.node.now(),
         )
@@ -180,8 +178,8 @@ class GalleryHandlers:
 
     async def archive(self, request: Request, _: None) -> Response:
         names = list(dict.fromkeys(request.query_params.getlist("id")))
-        if not 0 < len(names) <= self._sharing(request).options.archived:
-            raise InputError(f"choose 1 to {self._sharing(request).options.archived} photos for an archive")
+        if not 0 < len(names) <= ARCHIVED:
+            raise InputError(f"choose 1 to {ARCHIVED} photos for an archive")
         photos = [self._sharing(request).photos.photo(name) for name in names]
         file = await asyncio.to_thread(
             self._pack, self._sharing(request).library, [one for one in photos if one.state in HERE]

@@ -6,33 +6,34 @@ import msgspec
 
 from thyme.model.settings.bounds import AtLeastOne, Positive
 
+PIXELS = 120_000_000
+"""What a photo may unfold to: 108-megapixel phones exist, decompression bombs are beyond."""
+NAME_CHARS = 80
+BY_CHARS = 40
+THUMB_PX = 480
+VIEW_PX = 2_000
+ARCHIVED = 500
+"""Photos in one archive."""
+GUEST_NAME_CHARS = 20
+GUEST_UPLOADS_PER_MINUTE = 60
+GUEST_SUBSCRIPTIONS = 20
+
 
 class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     photo_bytes: AtLeastOne = 64 * 2**20
     """Of one photo's file: a camera's largest JPEG, and no film."""
-    pixels: AtLeastOne = 120_000_000
-    """What a photo may unfold to: 108-megapixel phones exist, decompression bombs are beyond."""
     photos: AtLeastOne = 20_000
     """Photos of one gallery that are remembered; the oldest dismissed and available ones make room."""
-    name_chars: AtLeastOne = 80
-    by_chars: AtLeastOne = 40
-    thumb_px: AtLeastOne = 480
-    view_px: AtLeastOne = 2_000
     downloads: AtLeastOne = 4
     """Downloads under way at once; others wait for their turn."""
     undo_s: Positive = 6.0
     """How long a deletion waits for second thoughts."""
     deletions: AtLeastOne = 1_000
     """Keys of deleted photos that are remembered, in case the notification of one comes late."""
-    archived: AtLeastOne = 500
-    """Photos in one archive."""
     guests: AtLeastOne = 100
     """Guests that one device serves."""
-    guest_name_chars: AtLeastOne = 20
     guest_bytes: AtLeastOne = 500 * 2**20
     """What a guest's photos and downloads may take on the host's disk."""
-    guest_uploads_per_minute: AtLeastOne = 60
-    guest_subscriptions: AtLeastOne = 20
 
 
 DELETED_PHOTO = "deleted_photo"

@@ -17,7 +17,7 @@ import msgspec
 from PIL import Image, ImageOps, UnidentifiedImageError, features
 
 from thyme.drafts import write_file
-from thyme.gallery.limits import GalleryOptions
+from thyme.gallery.limits import PIXELS, THUMB_PX, VIEW_PX
 from thyme.gallery.stripping import stripped
 from thyme.model.errors import InputError
 
@@ -65,26 +65,26 @@ def _too_many(pixels: int) -> InputError:
     return InputError(f"the picture has too many pixels; at most {pixels / 1e6:g} million can be shown")
 
 
-def look(file: Path, options: GalleryOptions) -> Looked:
+def look(file: Path) -> Looked:
     """What a file is; it is decoded to its end, so a torn one is noticed."""
-    with opened(file, FORMATS, options.pixels) as image:
+    with opened(file, FORMATS, PIXELS) as image:
         kind, orientation = image.format or "", int(image.getexif().get(_ORIENTATION, 1))
         size = image.size
-        image.draft("RGB", (options.thumb_px, options.thumb_px))
+        image.draft("RGB", (THUMB_PX, THUMB_PX))
         image.load()
     turned = orientation in (5, 6, 7, 8)
     width, height = reversed(size) if turned else size
     return Looked(kind, width, height, orientation if 1 <= orientation <= 8 else 1)
 
 
-def make_shown(file: Path, thumb: Path, view: Path, options: GalleryOptions) -> None:
+def make_shown(file: Path, thumb: Path, view: Path) -> None:
     """The pictures for the page: a tile and a screenful."""
-    with opened(file, FORMATS, options.pixels) as image:
-        image.draft("RGB", (options.view_px, options.view_px))
+    with opened(file, FORMATS, PIXELS) as image:
+        image.draft("RGB", (VIEW_PX, VIEW_PX))
         large = _flat(ImageOps.exif_transpose(image))
-        large.thumbnail((options.view_px, options.view_px), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        large.thumbnail((VIEW_PX, VIEW_PX), Image.Resampling.LANCZOS, reducing_gap=2.0)
     write_file(view, _encoded(large, "WEBP", 82))
-    large.thumbnail((options.thumb_px, options.thumb_px), Image.Resampling.LANCZOS)
+    large.thumbnail((THUMB_PX, THUMB_PX), Image.Resampling.LANCZOS)
     write_file(thumb, _encoded(large, "WEBP", 76))
 
 

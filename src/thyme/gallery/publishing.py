@@ -11,7 +11,7 @@ from thyme.drafts import write_file
 from thyme.gallery import pictures
 from thyme.gallery.cards import card_bytes, plain, thumb_room
 from thyme.gallery.collection import Collection, line_of
-from thyme.gallery.limits import EVERY_PHOTO
+from thyme.gallery.limits import EVERY_PHOTO, NAME_CHARS
 from thyme.gallery.photos import Photo, PhotoState, PhotoView
 from thyme.model.objects import Metadata
 from thyme.model.tags import normalise_tags
@@ -23,19 +23,17 @@ class Publishing:
 
     async def add(self, file: Path, name: str) -> PhotoView:
         """A file of this device becomes a private photo; the file is moved here."""
-        photo_id, options = self._photos.library.new_id(), self._photos.options
+        photo_id = self._photos.library.new_id()
         here = self._photos.library.original(photo_id)
 
         def take() -> pictures.Looked:
-            looked = pictures.look(file, options)
-            pictures.make_shown(
-                file, self._photos.library.thumb(photo_id), self._photos.library.view(photo_id), options
-            )
+            looked = pictures.look(file)
+            pictures.make_shown(file, self._photos.library.thumb(photo_id), self._photos.library.view(photo_id))
             file.replace(here)
             return looked
 
         looked = await self._photos.in_thread(take)
-        shown = plain(Path(name).stem, options.name_chars) or "photo"
+        shown = plain(Path(name).stem, NAME_CHARS) or "photo"
         photo = Photo(
             id=photo_id,
             state=PhotoState.PRIVATE,

@@ -28,7 +28,14 @@ from thyme.drafts import write_file
 from thyme.gallery.cards import plain
 from thyme.gallery.collection import GUEST
 from thyme.gallery.library import Library
-from thyme.gallery.limits import DELETED_PHOTO, EVERY_PHOTO, GalleryOptions
+from thyme.gallery.limits import (
+    DELETED_PHOTO,
+    EVERY_PHOTO,
+    GUEST_NAME_CHARS,
+    GUEST_SUBSCRIPTIONS,
+    GUEST_UPLOADS_PER_MINUTE,
+    GalleryOptions,
+)
 from thyme.gallery.sharing import Sharing
 from thyme.live.failures import RequestError, not_found
 from thyme.live.http.events import Events
@@ -85,7 +92,7 @@ class ViewerSession:
         self.guest, self._all, self._options = guest, interface.subscriptions, options
         self.events = interface.events if guest is None else Events(interface.options)
         self.sharing = Sharing(interface.node, Library(folder, options.photos), options, self.events, thread)
-        self._uploads_s: deque[float] = deque(maxlen=options.guest_uploads_per_minute)
+        self._uploads_s: deque[float] = deque(maxlen=GUEST_UPLOADS_PER_MINUTE)
         self.sids: set[int] = set()
         if guest is not None:
             here = {view.sid for view in self._all.views()}
@@ -165,7 +172,7 @@ class Sessions:
         """A new guest; the value of Set-Cookie that makes its browser known here."""
         if not compare_digest(key.encode(), self.key.encode()):
             raise RequestError(403, "key", "this invitation is no longer valid; ask the host for a new code")
-        called = plain(name, self._options.guest_name_chars)
+        called = plain(name, GUEST_NAME_CHARS)
         if not called:
             raise InputError("give your name; others see it with your photos")
         if len(self._guests) >= self._options.guests:
@@ -217,7 +224,7 @@ class Sessions:
             for one in self._guests.values():
                 self._name(one)
             return
-        called = plain(name, self._options.guest_name_chars)
+        called = plain(name, GUEST_NAME_CHARS)
         if not called:
             raise InputError("give your name; others see it with your photos")
         session.guest.name = called
@@ -233,10 +240,8 @@ class Sessions:
         ]
 
     async def subscribe(self, session: ViewerSession, asked: NewSubscription) -> SubscriptionView:
-        if session.guest is not None and len(session.sids) >= self._options.guest_subscriptions:
-            raise RequestError(
-                409, "full", f"guests can have {self._options.guest_subscriptions} subscriptions; end one first"
-            )
+        if session.guest is not None and len(session.sids) >= GUEST_SUBSCRIPTIONS:
+            raise RequestError(409, "full", f"guests can have {GUEST_SUBSCRIPTIONS} subscriptions; end one first")
         self._adding += 1
         try:
             view = await self._interface.subscriptions.add(asked)

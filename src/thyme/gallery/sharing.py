@@ -114,7 +114,7 @@ class Sharing:
         is_own = metadata.key.owner == self.node.id and self.library.get(metadata.key.oid) is not None
         if is_own or self.library.of_key(str(metadata.key)) is not None:
             return
-        card = read_card(metadata.summary, metadata.key.oid, self.options)
+        card = read_card(metadata.summary, metadata.key.oid)
         photo = Photo(
             id=self.library.new_id(),
             state=PhotoState.NEW,

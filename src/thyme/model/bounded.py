@@ -39,7 +39,7 @@ class Bounded(dict[K, V]):
             self._make_room()
 
     def add(self, key: K, value: V) -> bool:
-        """Set a key unless it is there; whether it was added. Looks the key up once, since hashing it is most of
+        """Set a key unless it exists; returns whether it was added. Looks the key up once, since hashing it is most of
         the work."""
         count = len(self)
         dict.setdefault(self, key, value)

@@ -6,4 +6,4 @@ line prints the message as one line and exits with code 2; nothing else needs to
 
 
 class InputError(ValueError):
-    """Something a person gave us is wrong; the message says what, where and what was expected."""
+    """Invalid input from a person; the message says what is wrong, where, and what was expected."""

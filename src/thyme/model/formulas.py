@@ -100,7 +100,7 @@ def formula_text(formula: Formula) -> str:
 
 
 def tag_text(name: str) -> str:
-    """A normalised tag as it stands in a query: quoted if it would otherwise be read as something else."""
+    """A normalised tag as written in a query: quoted if it would otherwise be parsed as something else."""
     if BARE_TAG.fullmatch(name) and name not in KEYWORDS:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -48,7 +48,7 @@ class TimeFrame(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return (start_s is None or start_s <= at_s) and (end_s is None or at_s < end_s)
 
     def ended(self, now_s: float) -> bool:
-        """Whether no instant from now on lies in the frame."""
+        """Whether the frame has ended."""
         return self.end_s is not None and self.end_s <= now_s
 
     def intersection(self, other: TimeFrame) -> TimeFrame | None:

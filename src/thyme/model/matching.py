@@ -61,10 +61,8 @@ class MatchingIndex:
         return self._standing.matching(metadata)
 
     def replace(self, metadata: Metadata) -> None:
-        """Store an object's newer metadata, such as its replication list, and notify nobody.
-
-        One that is not known yet is stored as well; one that was deleted stays deleted.
-        """
+        """Store an object's newer metadata, such as its replication list, without notifications. An unknown object is
+        added; a deleted one stays deleted."""
         key = metadata.key
         if key in self._tombstones:
             return
@@ -78,19 +76,18 @@ class MatchingIndex:
         return self._stored.remove(key)
 
     def withdraw(self, key: ObjectKey) -> bool:
-        """Forget an object that another broker keeps from now on; it may come back. Whether it was stored."""
+        """Remove an object that another broker keeps from now on, without a tombstone. Returns whether it was
+        stored."""
         return self._stored.remove(key)
 
     def subscribe(self, subscription: Subscription, limit: int) -> Batch:
-        """Let the subscription stand and give its newest matches, at most `limit`.
-
-        A repeated key changes nothing and is answered anew, as a retransmission has to be.
-        """
+        """Add a subscription and return its newest matches, at most `limit`. A repeated key changes nothing and is
+        answered again, because it may be a retransmission."""
         self.add_subscription(subscription)
         return self.search(self._standing.get(subscription.key) or subscription, limit)
 
     def add_subscription(self, subscription: Subscription) -> bool:
-        """Let the subscription stand without looking into the past; whether it is new."""
+        """Add a subscription without searching the past; returns whether it is new."""
         if subscription.key in self._standing:
             return False
         if len(self._standing) >= self.limits.subscriptions:
@@ -106,11 +103,9 @@ class MatchingIndex:
         return Batch((), 0, None) if subscription is None else self.search(subscription, limit, cursor)
 
     def search(self, subscription: Subscription, limit: int, cursor: Cursor | None = None) -> Batch:
-        """The matches of a subscription, whether it stands here or not.
-
-        The total counts all that match now. Objects that arrive between two batches are in a later one only if
-        they were published before the cursor; the others are notified by their insertion alone.
-        """
+        """The matches of a subscription, stored here or not. The total counts all current matches. Objects that arrive
+        between two batches are in a later batch only if they were published before the cursor; the others are notified
+        when they are inserted."""
         if limit < 1:
             raise InputError(f"a batch of {limit} objects; expected at least 1")
         return self._stored.search(subscription, limit, cursor)

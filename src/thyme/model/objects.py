@@ -57,8 +57,8 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
     size_bytes: int
     replicas: tuple[Replica, ...] = ()
     seal: bytes | Expiring = b""
-    """The digest of the content, and where objects are signed the proof that the owner said all this; with it, when the
-    object expires."""
+    """The digest of the content, when the object expires and, where objects are signed, the owner's signature of the
+    metadata."""
 
     def __post_init__(self) -> None:
         if not isfinite(self.published_s):
@@ -113,7 +113,7 @@ class Metadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class InStore(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A content that lies in its node's store, because it may be larger than memory."""
+    """A content in its node's store, because it may be larger than memory."""
 
     size_bytes: int
     digest: bytes
@@ -141,7 +141,7 @@ class DataObject(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ObjectLimits(msgspec.Struct, frozen=True):
-    """What a single object may be at most."""
+    """Maximum sizes of one object."""
 
     data_bytes: int = MAX_DATA_BYTES
     summary_bytes: int = MAX_SUMMARY_BYTES
@@ -173,7 +173,7 @@ def check_object(
 
 
 def tags_of(given: object) -> list[str]:
-    """The tags that somebody gave; InputError if it is no list of texts."""
+    """The given tags; InputError if they are not a list of texts."""
     if isinstance(given, str):
         raise InputError(f"tags is the string {given!r}; give a list of tags, such as [{given!r}]")
     if not isinstance(given, list | tuple) and (isinstance(given, bytes) or not isinstance(given, Iterable)):

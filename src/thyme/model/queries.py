@@ -76,7 +76,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 def parse_query(text: str) -> Query:
-    """Read a query; QueryError says where and why it cannot be read."""
+    """Parse a query; QueryError says where and why it is invalid."""
     if len(text) > MAX_QUERY_CHARS:
         raise QueryError(
             f"the query has {len(text)} characters: at most {MAX_QUERY_CHARS} are allowed", MAX_QUERY_CHARS
@@ -194,7 +194,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:
-    """The text inside the quotes that open at `start`, and where the query goes on after them."""
+    """The text inside the quotes that open at `start`, and the position after the closing quote."""
     quote, content, position = text[start], "", start + 1
     while position < len(text):
         character = text[position]

@@ -58,7 +58,7 @@ EVENT_COLUMNS: tuple[tuple[str, str], ...] = (
 
 
 class OperationIssued(msgspec.Struct, frozen=True):
-    """A user asked for an operation. `operation` is unique within a run (in live, within a node)."""
+    """A user started an operation. `operation` is unique within a run (in live, within a node)."""
 
     operation: int
     operation_kind: OperationKind
@@ -122,7 +122,7 @@ class Notified(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a node holds now: a sample, taken when the node leaves or the run ends (`name`: what is held)."""
+    """How much of one kind (`name`) a node stores: a sample, taken when the node leaves or the run ends."""
 
     name: str
     count: int
@@ -191,8 +191,8 @@ class Sampled(msgspec.Struct, frozen=True):
 
 
 class TrafficKind(StrEnum):
-    """What can happen to frames and packets. PHY and MAC kinds come from the radio and have its headers; the others
-    come from the host, which counts whole messages: those it sends for others are forwarded."""
+    """Events of frames and packets. PHY and MAC kinds are counted by the radio and include its headers; the others are
+    counted by the host in whole messages. Messages that it sends for other nodes are forwarded."""
 
     SENT = "sent"
     RECEIVED = "received"

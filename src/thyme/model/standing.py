@@ -24,11 +24,9 @@ _FIRST_REVIEW = 16
 
 
 class _Interest(msgspec.Struct):
-    """A conjunction and who wants it, by serial number: at any time, or within a time frame.
-
-    From `started_s` on, and before `ending_s`, all of the frames hold, so that none has to be looked at: the
-    usual case, as subscriptions on the future began before the next object is published.
-    """
+    """A conjunction and its subscriptions by serial number: those without and those with a time frame. From `started_s`
+    until `ending_s` all frames are open, so none has to be checked: the usual case, as subscriptions to the future
+    began before the next object is published."""
 
     conjunction: Conjunction
     anchor: str | None
@@ -115,11 +113,8 @@ class StandingSubscriptions:
         return True
 
     def matching(self, metadata: Metadata) -> list[Subscription]:
-        """Those that the object matches, each once, grouped by interest.
-
-        The order depends only on the earlier operations and their order; sorting would cost more than everything else
-        where many match.
-        """
+        """Subscriptions that the object matches, each once, grouped by interest. The order depends only on the order of
+        earlier operations; sorting many matches would cost more than finding them."""
         tags, at_s = metadata.tags, metadata.published_s
         found: dict[int, Subscription] = {}
         for tag in (None, *tags):

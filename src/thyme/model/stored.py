@@ -41,7 +41,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True):
     total: int
     cursor: Cursor | None
     left: int = 0
-    """How many come after these."""
+    """Number of further matches."""
 
 
 class StoredObjects:
@@ -163,7 +163,7 @@ def _insert(entries: list[Entry], entry: Entry) -> None:
 
 
 def _bounds(entries: list[Entry], frame: TimeFrame) -> tuple[int, int]:
-    """Which stretch of the list lies in the frame."""
+    """The part of the list inside the frame, as a range."""
     low, high = 0, len(entries)
     if frame.start_s is not None:
         low = bisect_left(entries, frame.start_s, key=_instant)
@@ -173,7 +173,7 @@ def _bounds(entries: list[Entry], frame: TimeFrame) -> tuple[int, int]:
 
 
 def _newest_first(entries: list[Entry], low: int, high: int) -> Iterator[Entry]:
-    """The stretch from its end, but the entries of one instant by key: each such run goes forward."""
+    """The range from its end backwards; entries of equal time are in ascending order of key."""
     while high > low:
         newest_s = entries[high - 1][0]
         start = high - 1

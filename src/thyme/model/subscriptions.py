@@ -27,7 +27,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def to_query(cls, key: SubscriptionKey, query: Query, frame: TimeFrame) -> Subscription:
-        """A subscription to what the query asks for; QueryError if nothing can ever match it."""
+        """A subscription to a query; QueryError if no object can match it."""
         conjunctions = query.dnf()
         if not conjunctions:
             raise QueryError(f"the query can never match, it contradicts itself: {query}")
@@ -42,8 +42,8 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return False
 
     def chosen(self, objects: Sequence[Metadata]) -> Sequence[Metadata]:
-        """Those that match, in order. Most subscriptions are to one tag at any time; these take no call per
-        object."""
+        """The matching objects, in order. Subscriptions to a single tag without a time frame, which most are, need no
+        call per object."""
         if len(objects) == 1:
             return objects if self.matches(objects[0]) else ()
         only, frame = self.conjunctions[0], self.frame

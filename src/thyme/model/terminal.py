@@ -4,6 +4,6 @@ from __future__ import annotations
 
 
 def printable(text: object) -> str:
-    """For one line of a terminal: control characters, which could move the cursor or change what was printed, are shown
+    """Text for one line of a terminal: control characters, which could move the cursor or overwrite output, are shown
     as dots."""
     return "".join(c if c.isprintable() else "·" for c in str(text))

@@ -20,9 +20,8 @@ from thyme.sim.traces import table_from_operations
 
 
 def expected_pairs(operations: Sequence[Operation]) -> set[tuple[str, int]]:
-    """The names of events, each with the nodes that should be notified: those that subscribe to it and have not
-    published it. Nodes that publish the same event use the same name.
-    """
+    """Pairs of an event's name and a node that should be notified: a subscriber that has not published it. Nodes that
+    publish the same event use the same name."""
     truth = Truth(table_from_operations(operations))
     objects, subscriptions = len(truth.objects.keys), len(truth.subscriptions.keys)
     found, asking = np.divmod(np.arange(objects * subscriptions), max(1, subscriptions))

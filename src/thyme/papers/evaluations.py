@@ -198,8 +198,8 @@ EVALUATIONS: dict[str, Evaluation] = {
 def run_evaluation(
     name: str, out: Path, changes: Mapping[str, Any], master: str, watch: OnProgress, fresh: bool = False
 ) -> Evaluated:
-    """Run one of the evaluations; keys that it does not have, or of another type, are refused. The folder
-    has to be new, empty or one that a study has made; what was played there before is played again if `fresh`."""
+    """Run one of the evaluations; unknown keys and values of the wrong type are refused. The folder must be new, empty
+    or that of a study; `fresh` removes earlier results first."""
     evaluation = EVALUATIONS[name]
     settings = dict(evaluation.settings)
     for key, value in changes.items():

@@ -25,7 +25,7 @@ def blank_panels(size_in: tuple[float, float], title: str, panels: int = 1) -> t
 def draw_runs(
     axes: Axes, line: Sequence[tuple[float, Sequence[float]]], series: str, number: int, colour: str = ""
 ) -> None:
-    """What the runs of each place gave, as the line with this number, and its colour unless it has one of its own."""
+    """Draw the runs at each x as line `number`, in that line's colour unless another is given."""
     xs = [x for x, _ in line]
     colour = colour or COLOURS[number % len(COLOURS)]
     means = [float(np.mean(values)) for _, values in line]

@@ -51,8 +51,8 @@ def play_points(
     master: str,
     watch: OnProgress,
 ) -> tuple[int, dict[bytes, list[Measure]], list[FailedRun]]:
-    """How many runs there are, what was measured by the points' keys, and the runs that failed. `seeded` gives the
-    scenario and the trace of a run."""
+    """Returns the number of runs, measurements by the points' keys, and the failed runs. `seeded` returns the scenario
+    and the trace of a run."""
     if not seeds:
         raise InputError(f"repetitions is {len(seeds)}; expected at least 1")
     unique = list({point.key: point for point in points}.values())

@@ -24,12 +24,12 @@ Callback = Callable[[], None]
 
 
 class DiskSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The devices' disks. With both times 0, what was stored lasts at once."""
+    """The devices' disks. With both times 0, everything is durable at once."""
 
     commit_s: NotNegative = 0.0
     """From when a batch of changes is written until it lasts; frames and answers that depend on it wait …"""
     answer_s: NotNegative = 0.0
-    """… and so much longer, until the device knows that it lasts."""
+    """… and the further delay until the device knows that it is durable."""
 
     @property
     def takes_time(self) -> bool:

@@ -11,7 +11,7 @@ from thyme.sim.recorder import Recorder
 
 
 class EnergyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the states of a radio draw."""
+    """Current drawn in each state of a radio."""
 
     volts: float = 3.0
     transmit_a: float = 0.38

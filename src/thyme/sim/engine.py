@@ -39,7 +39,7 @@ class EngineTimer:
         self.action: Action | None = action
         self.owner = owner
         self.life = owner.life
-        """In which of its lives the owner asked."""
+        """The owner's restart count when it set the timer."""
 
     def cancel(self) -> None:
         self.action = None

@@ -86,7 +86,7 @@ class SimulatedHost:
         self.broadcast_handlers: Handlers | None = None
 
     def have_disk(self, section: DiskSection) -> None:
-        """What is stored lasts when it was committed, which takes time: frames wait for it."""
+        """Changes are durable once committed, which takes time; frames wait for it."""
         self._disk = section
         self.lose_store()
 

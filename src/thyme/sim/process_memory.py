@@ -66,7 +66,7 @@ def _collect_earlier_runs() -> None:
 
 @contextmanager
 def large_pages() -> Iterator[None]:
-    """Ask for large pages now, if this process is large, and again whenever it has grown."""
+    """Request large pages if this process is large, and again when it has grown."""
     if sys.platform != "linux":
         yield
         return

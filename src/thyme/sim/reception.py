@@ -121,7 +121,7 @@ class BroadcastReception:
         engine.now_s = receivers.end_s
 
     def count(self, tally: TrafficTally) -> None:
-        """Add what was received so far to a tally, once."""
+        """Add the receptions counted so far to a tally and reset them."""
         counters = self._counters
         for node in np.flatnonzero(counters.frames).tolist():
             tally.add(node, int(counters.frames[node]), int(counters.bytes[node]))

@@ -22,7 +22,7 @@ COUNTERS = np.dtype([(name, np.int64) for name in (*_COLUMNS, "count")])
 
 
 class Counters:
-    """By node: whether it receives, how far its clock is ahead, and what it has received."""
+    """Per node: whether it receives, how far its clock is ahead, and its counts of received frames."""
 
     def __init__(self, skew_s: Sequence[float]) -> None:
         self.receives: NDArray[np.int8] = np.zeros(len(skew_s), np.int8)

@@ -26,8 +26,7 @@ _FLOATS = ("at_s", "value")
 
 
 class TrafficTally:
-    """Count and bytes by node. Code that counts every frame may write to the columns directly, for the nodes that they
-    have room for."""
+    """Counts and bytes by node. Code that counts every frame may write to the columns directly, within their length."""
 
     __slots__ = ("counts", "sizes")
 

@@ -66,7 +66,7 @@ class SimulatedSurroundings:
 
 
 def movement_for(scenario: Scenario) -> Movement:
-    """The movement of the crowd and of the servers, which stand still."""
+    """The movement of the crowd and of the stationary servers."""
     crowd = scenario.movement.make(_crowd(scenario))
     servers = scenario.server_nodes
     if not servers:

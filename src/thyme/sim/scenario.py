@@ -70,9 +70,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topology: int = 0
     """Which of the random placements of this seed; runs that differ only in `repetition` share it."""
     repetition: int = 0
-    """Which of the runs on the same places; everything else is drawn anew."""
+    """Number of the run with the same positions; all other random choices differ."""
     approach: str = "ls"
-    """How data is shared; "auto" takes what the decision map has for such a crowd (`thyme study map`)."""
+    """How data is shared; "auto" takes the approach that the decision map recommends for such a crowd (`thyme study
+    map`)."""
     settings: dict[str, Any] = {}
     """Of the approach; `thyme scenario new --approach NAME` lists them."""
     venue: VenueSection = VenueSection()
@@ -81,7 +82,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     radio: RadioModel = DiscModel()
     """The air."""
     churn: ChurnModel = NoChurn()
-    """Who leaves, returns or comes late."""
+    """Nodes that leave, return or arrive late."""
     time: TimeLine = TimeLine()
     users: UserOptions = UserOptions()
     faults: tuple[Rule, ...] = ()
@@ -95,7 +96,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     servers: AtLeastOne = 1
     """Nodes added to the area for an approach that needs servers (Thyme-ES); they have no user."""
     servers_at: Literal["middle", "corner", "random"] = "middle"
-    """Where they stand: spread along the long middle line, together in a corner, or anywhere."""
+    """Positions: spread along the long middle line, together in a corner, or random."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -138,7 +139,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def scenario_of(given: Mapping[str, Any], where: str | SettingsSource) -> Scenario:
-    """Check what a person gave; errors name the place and the key."""
+    """Check a scenario that a person wrote; errors name the file, the line and the key."""
     if given.get("approach") != AUTO:
         return to_record(given, Scenario, where)
     if given.get("settings"):
@@ -148,8 +149,8 @@ def scenario_of(given: Mapping[str, Any], where: str | SettingsSource) -> Scenar
 
 
 def load_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario of a TOML file, with these keys changed as `--set` changes them. Files that it names are sought
-    beside it, those of `--set` where the command is given."""
+    """The scenario of a TOML file, with the changes of `--set`. Relative paths in the file start at its folder, those
+    of `--set` at the current folder."""
     given, source = read_toml(path)
     if isinstance(given.get("scenario"), dict):
         raise InputError(f"{path}: it has a section [scenario], so it is a study; run it with: thyme study {path}")
@@ -191,8 +192,8 @@ def _check_fit(approach: str, movement: MovementModel) -> None:
 
 
 def _decided(scenario: Scenario) -> str:
-    """The approach of `approach = "auto"`: what the decision map has for such a crowd, without a server, with past
-    matches and deletes."""
+    """The approach of `approach = "auto"`: the decision map's choice for such a crowd, without a server, with past
+    matches and deletion."""
     kind = crowd_of(scenario)
     if kind is None:
         raise InputError('approach = "auto": this movement model does not say how many people walk; name an approach')

@@ -87,7 +87,7 @@ This page is printed by `thyme scenario models --markdown`, from the types thems
 
 
 def scenario_template(nodes: int, approach: str) -> str:
-    """A file that says every default, with these two keys set."""
+    """A file with every default, and these two keys set."""
     chosen = {"name": "crowd", "nodes": nodes, "approach": approach, "seed": 1}
     head = f"{_TEMPLATE_HEAD}# Approaches: {', '.join(APPROACHES)}.\n\n"
     return head + toml_template(Scenario, chosen, {"settings": find_approach(approach).settings})

@@ -37,7 +37,7 @@ Name = TypeVar("Name", str, int)
 
 
 class _Seen:
-    """What the trace has created and removed so far."""
+    """Objects and subscriptions that the trace has created and removed so far."""
 
     def __init__(self) -> None:
         self.at_s = 0.0
@@ -266,7 +266,8 @@ def _csv_operations(reader: csv.DictReader[str], path: Path) -> Iterator[Operati
 
 
 def example_operations(users: int, seed: int = 1) -> list[Operation]:
-    """A small trace to begin with: in one minute, a third of the users ask for a tag each and everybody posts once."""
+    """A small example trace: within one minute, a third of the users subscribe to one tag each, and every user inserts
+    one object."""
     if users < EXAMPLE_MIN_USERS:
         raise InputError(f"users is {users}; expected at least {EXAMPLE_MIN_USERS}")
     draws = Random(f"{seed}/example trace")

@@ -21,7 +21,7 @@ from thyme.world.streams import chosen, stream
 
 
 class Change(msgspec.Struct, frozen=True, order=True):
-    """At `at_s`, `node` goes on or off."""
+    """At `at_s`, `node` is switched on or off."""
 
     at_s: float
     node: int
@@ -47,7 +47,8 @@ class Churn(msgspec.Struct, frozen=True):
 
 
 class Population(msgspec.Struct, frozen=True):
-    """Who is there: as many nodes as users (servers are not drawn), from when all have joined until the end."""
+    """The nodes that churn applies to: those of users, not servers, from the time when all have joined until the
+    end."""
 
     nodes: int
     joined_s: float
@@ -73,10 +74,10 @@ class NoChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
 
 class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model"):
-    """A churn of some nodes: those that are named, or a random share."""
+    """Churn of some nodes: the given ones, or a random share."""
 
     purpose: ClassVar[str] = "leaving nodes"
-    """Names the random numbers that decide who is drawn."""
+    """Name of the random stream that selects the nodes."""
     fraction: Share = 0.0
     """The share of nodes concerned, drawn at random."""
     nodes: tuple[int, ...] = ()
@@ -84,7 +85,7 @@ class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     keep_cells: bool = False
     """Whether the drawn nodes leave at least one in each cell of the venue."""
     among: tuple[int, ...] = ()
-    """Where given, the share of all nodes is drawn from these alone, such as those who publish."""
+    """If given, the share of all nodes is drawn from these only, such as publishers."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -95,7 +96,7 @@ class _Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         return self.nodes
 
     def of(self, nodes: tuple[int, ...]) -> Self:
-        """Of all of these, or, where a share is given, of so many of them."""
+        """Drawn from these nodes: all of them, or the given share."""
         return (
             msgspec.structs.replace(self, among=nodes) if self.fraction else msgspec.structs.replace(self, nodes=nodes)
         )
@@ -141,7 +142,7 @@ class Alternate(_Drawn, frozen=True, tag="alternate"):
     off_s: Positive = 60.0
     change_probability: Probability = 0.75
     keeps_store: bool = True
-    """Whether a node that comes back still has what it had stored."""
+    """Whether a node that returns still has its store."""
     spread: bool = True
     """Each node's first on period ends after U(0, `on_s`): nodes do not all fail in one instant."""
 
@@ -151,10 +152,10 @@ class Alternate(_Drawn, frozen=True, tag="alternate"):
 
 
 class Join(_Drawn, frozen=True, tag="join"):
-    """A share of nodes is off at first, and each comes at an instant of its own."""
+    """A share of the nodes is off at first; each arrives at its own random time."""
 
     from_s: NotNegative = 200.0
-    """The first may come at this instant …"""
+    """Earliest arrival …"""
     to_s: NotNegative = 300.0
     """… and the last at this one."""
 
@@ -166,7 +167,7 @@ class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     """Exactly these nodes are switched, each at its instant."""
 
     changes: tuple[Change, ...] = ()
-    """In any order: `at_s`, `node`, `on`, and whether what it stored survives (`keeps_store`, else it does not)."""
+    """In any order: `at_s`, `node`, `on`, and whether the store survives (`keeps_store`; default: it does not)."""
 
     def concerned(self) -> tuple[int, ...]:
         return tuple(sorted({change.node for change in self.changes}))
@@ -209,9 +210,8 @@ def crashing(nodes: Sequence[int], at_s: float, *, keeps_store: bool = False) ->
 def chosen_sparing(
     cells: Sequence[int], among: Sequence[int], fraction: float, seed: int, purpose: str
 ) -> tuple[int, ...]:
-    """A random `fraction` of all nodes, of those in `among` if any are named, but never the last one of a cell; `cells`
-    tells where each node is, below 0 where that is of no concern. Fewer are chosen where there are not as many that can
-    be spared."""
+    """A random `fraction` of all nodes, drawn from `among` if given, but never the last node of a cell. `cells` has the
+    cell of each node, or a negative number if it does not matter. Fewer are chosen if cells would become empty."""
     if not 0.0 <= fraction <= 1.0:
         raise InputError(f"fraction {fraction:g} for {purpose} is not between 0 and 1")
     left = Counter(cells)
@@ -226,7 +226,7 @@ def chosen_sparing(
 
 
 def alternating(nodes: Sequence[int], from_s: float, until_s: float, seed: int, rule: Alternate | None = None) -> Churn:
-    """Each of `nodes` goes off and on by `rule` from `from_s` on; the last state stays."""
+    """Each of `nodes` is switched off and on by `rule` from `from_s` on; the last state stays."""
     _check_interval(from_s, until_s)
     rule = rule if rule is not None else Alternate()
     changes: list[Change] = []

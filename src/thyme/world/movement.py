@@ -95,7 +95,7 @@ class Movement:
         )
 
     def jumps_s(self) -> Floats:
-        """The instants at which somebody is suddenly elsewhere, in order."""
+        """Times at which a node's position jumps, in order."""
         lasted_s = np.diff(self.start_s)
         gap_m = np.hypot(
             np.diff(self.x_m) - self.vx_mps[:-1] * lasted_s, np.diff(self.y_m) - self.vy_mps[:-1] * lasted_s

@@ -23,7 +23,7 @@ from thyme.gallery import pictures
 from thyme.gallery.cards import card_bytes, thumb_room
 from thyme.gallery.demo.scenes import SCENES
 from thyme.gallery.galleries import CELL_M
-from thyme.gallery.limits import EVERY_PHOTO, GalleryOptions
+from thyme.gallery.limits import EVERY_PHOTO
 from thyme.live.failures import OperationError
 from thyme.live.link.addresses import parse_address
 from thyme.live.loop import run
@@ -54,11 +54,10 @@ def drawn(random: Random, number: int) -> tuple[bytes, str, tuple[str, ...]]:
 
 
 def card_for(data: bytes, title: str, by: str, folder: Path) -> bytes:
-    options = GalleryOptions()
     file, thumb, view = folder / "photo", folder / "thumb", folder / "view"
     file.write_bytes(data)
-    looked = pictures.look(file, options)
-    pictures.make_shown(file, thumb, view, options)
+    looked = pictures.look(file)
+    pictures.make_shown(file, thumb, view)
     small = pictures.small_picture(thumb, thumb_room(title, by))
     return card_bytes(title, by, looked.width, looked.height, small)
 

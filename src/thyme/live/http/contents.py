@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from thyme.live.failures import OperationError, RequestError
-from thyme.live.http.limits import PROGRESS_S, HttpOptions
+from thyme.live.http.limits import CONTENTS_BYTES, PROGRESS_S, HttpOptions
 from thyme.live.node.node import Node
 from thyme.live.views import RetrievalView
 from thyme.model.bounded import Bounded
@@ -125,7 +125,7 @@ class RetrievedContents:
     def _make_room(self, newest: Path) -> None:
         """Remove the least recently requested files, but not the newest."""
         files = [(file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.glob("*") if file.is_file()]
-        over = sum(size for _, size, _ in files) - self._options.contents_bytes
+        over = sum(size for _, size, _ in files) - CONTENTS_BYTES
         for _, size, file in sorted(files):
             if over <= 0:
                 return

@@ -17,22 +17,23 @@ WRITE_BYTES = 1_048_576
 UPLOAD_AGE_S = 86_400.0
 """An upload that was idle for this long makes room for another."""
 
+JSON_BYTES = 65_536
+"""Of a request's JSON: the longest query and 32 tags of 140 characters fit many times over."""
+MAX_UPLOADS = 64
+"""Resumable uploads that are not finished."""
+CONTENTS_BYTES = 4 * 2**30
+"""Retrieved contents kept to be served again; the ones asked for longest ago go first."""
+
 
 class HttpOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    json_bytes: AtLeastOne = 65_536
-    """Of a request's JSON: the longest query and 32 tags of 140 characters fit many times over."""
     upload_bytes: AtLeastOne = 64 * 2**30
     """Of one object that is uploaded; the disk may say so earlier."""
-    uploads: AtLeastOne = 64
-    """Resumable uploads that are not finished."""
     streams: AtLeastOne = 64
     """Streams of events that are open at once."""
     kept_events: AtLeastOne = 20_000
     """Events kept for clients that reconnect; older ones are counted as lost."""
     retrievals: AtLeastOne = 1_000
     """Retrievals whose state is remembered; ended ones make room first."""
-    contents_bytes: AtLeastOne = 4 * 2**30
-    """Retrieved contents kept to be served again; the ones asked for longest ago go first."""
     listed: AtLeastOne = 1_000
     """Entries of one answer that lists objects."""
     connections: AtLeastOne = 256

@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from thyme.live.http.endpoints import Endpoint, answer_error, document, routes_of
 from thyme.live.http.guard import Admit, Guard, kept_token
 from thyme.live.http.interface import NodeInterface, endpoints_of
-from thyme.live.http.limits import UNSENT_S, HttpOptions
+from thyme.live.http.limits import JSON_BYTES, UNSENT_S, HttpOptions
 from thyme.live.http.serving import QuietServer
 from thyme.live.link.addresses import parse_address
 from thyme.live.node.node import Node
@@ -178,7 +178,7 @@ class HttpServer:
             Endpoint("GET", "/openapi.json", openapi, "This document"),
             Endpoint("POST", "/v1/session", session, "Exchange the token for a cookie", gives=SessionView),
         ]
-        routes: list[BaseRoute] = [*routes_of((*own, *endpoints), self._options.json_bytes)]
+        routes: list[BaseRoute] = [*routes_of((*own, *endpoints), JSON_BYTES)]
         faults: dict[Any, Any] = {404: answer_error, 405: answer_error, Exception: answer_error}
         return Starlette(routes=[*routes, *self._more_routes], exception_handlers=faults)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from thyme.drafts import write_file
 from thyme.live.failures import RequestError, not_found
-from thyme.live.http.limits import UPLOAD_AGE_S, WRITE_BYTES, HttpOptions
+from thyme.live.http.limits import MAX_UPLOADS, UPLOAD_AGE_S, WRITE_BYTES, HttpOptions
 from thyme.live.views import NewUpload, summary_from
 from thyme.model.errors import InputError
 from thyme.model.objects import check_object
@@ -132,7 +132,7 @@ class Uploads:
                 record.unlink()
                 part.unlink(missing_ok=True)
                 records = [each for each in records if each != record]
-        if len(records) >= self._options.uploads:
+        if len(records) >= MAX_UPLOADS:
             raise RequestError(503, "busy", f"{len(records)} uploads are in progress, which is the limit; finish some")
 
 

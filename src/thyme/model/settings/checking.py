@@ -47,8 +47,8 @@ _WORDS = {
 def to_record(
     given: Mapping[str, Any], record: type[Record], where: str | SettingsSource, section: Path = ()
 ) -> Record:
-    """The record that a table describes; errors name the place, the whole key (beginning with that of the table's
-    `section`), and what was expected."""
+    """Convert a table to a record; errors name the file and line, the whole key (from that of the table's `section`
+    on), and what was expected."""
     source = SettingsSource(where) if isinstance(where, str) else where
     table = _checked_table(given, record, section, source)
     try:
@@ -58,7 +58,7 @@ def to_record(
 
 
 def changed(record: Record, texts: Iterable[str] | None) -> Record:
-    """A record with what `--set KEY=VALUE` says changed in it."""
+    """A copy of a record with the changes of `--set KEY=VALUE`."""
     changes = parse_settings(texts)
     if not changes:
         return record

@@ -71,7 +71,7 @@ def sections_of(record: type[msgspec.Struct]) -> tuple[tuple[Key, ...], tuple[Se
 
 
 def keys_of(record: type[msgspec.Struct], default: msgspec.Struct | None = None) -> tuple[Key, ...]:
-    """All keys of a record, those of its tables dotted; with the defaults of `default` if it is given."""
+    """All keys of a record, dotted for nested tables; defaults are those of `default`, if given."""
     given = msgspec.to_builtins(default) if default is not None else {}
     return tuple(_keys(record, "", given))
 
@@ -83,7 +83,7 @@ def class_doc(record: type) -> str:
 
 @lru_cache(maxsize=CLASSES_KEPT)
 def field_docs(record: type) -> dict[str, str]:
-    """What the string after each field says, of inherited fields too."""
+    """The docstring after each field, including inherited fields."""
     docs: dict[str, str] = {}
     for one in reversed(record.__mro__):
         if one is record or (issubclass(one, msgspec.Struct) and one is not msgspec.Struct):

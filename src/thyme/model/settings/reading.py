@@ -17,13 +17,13 @@ _ASSIGNMENT = re.compile(r"^\s*([\w\-]+(?:\s*\.\s*[\w\-]+)*)\s*=")
 
 
 class SettingsSource(msgspec.Struct, frozen=True):
-    """Where a table comes from, so that an error can say where its key stands."""
+    """Source of a table, so that errors can name the file and line of a key."""
 
     name: str
     text: str = ""
     """The file's text; keys are sought in it."""
     changes: frozenset[str] = frozenset()
-    """Dotted keys that the command line has set; their place is there, not in the file."""
+    """Dotted keys that were set on the command line, not in the file."""
 
     def with_changes(self, keys: Iterable[str]) -> SettingsSource:
         return msgspec.structs.replace(self, changes=self.changes | frozenset(keys))
@@ -58,7 +58,7 @@ def _parts(dotted: str) -> list[str]:
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], SettingsSource]:
-    """The table of a TOML file, and where its keys stand."""
+    """The table of a TOML file, and the lines of its keys."""
     try:
         text = path.read_text(encoding="utf-8")
         return tomllib.loads(text), SettingsSource(str(path), text)

@@ -68,7 +68,7 @@ _WORDS: tuple[tuple[type[inspect.Type], str], ...] = (
 
 
 def words_for(kind: inspect.Type) -> str:
-    """A type as a person says it, with its bounds."""
+    """Description of a type in words, with its bounds."""
     if choices := choices_in(kind):
         return " | ".join(f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices)
     if isinstance(kind, inspect.UnionType):

@@ -30,8 +30,8 @@ def toml_value(value: Any) -> str:
 def toml_template(
     record: type[msgspec.Struct], chosen: Mapping[str, Any], records: Mapping[str, type[msgspec.Struct]]
 ) -> str:
-    """Every section, model and key of a record; `chosen` are plain keys that are set, `records` say what is known of
-    sections that the record itself leaves open, which come last."""
+    """Every section, model and key of a record; `chosen` are plain keys to set. `records` describe sections whose type
+    the record leaves open; they come last."""
     keys, sections = sections_of(record)
     lines = list(_key_lines(keys, chosen))
     for section in sorted(sections, key=lambda section: section.name in records):

@@ -28,7 +28,7 @@ def run_evaluation(
     radio: str = "disc",
     detectors: float = 1.0,
 ) -> Evaluated:
-    """Play what was not played before; write the tables; give what was measured."""
+    """Play the missing runs, write the tables, and return the measurements."""
     points = drip_points(figures, duration_s, passing, radio, detectors)
     seeds = range(1, repetitions + 1)
     runs, found, failed = play_points("drip", points, seeds, seeded, measure, out, master, watch)

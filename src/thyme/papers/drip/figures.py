@@ -56,7 +56,7 @@ def exact_delay(meeting_rate: float, copies: int, destinations: int) -> float:
 
 
 def series_delay(meeting_rate: float, copies: int, destinations: int) -> float:
-    """(5l − l²) / (4mλ): what the second-order series integrates to."""
+    """(5l − l²) / (4mλ): the integral of the second-order series."""
     _check(meeting_rate, copies, destinations)
     return (5 * destinations - destinations**2) / (4.0 * copies * meeting_rate)
 
@@ -110,7 +110,7 @@ class Analysed(msgspec.Struct, frozen=True):
 
 
 def drip_figures(points: Sequence[DripPoint], found: Found) -> list[Picture]:
-    """Every figure with at least one point that was run, and the analysis beside the measurements."""
+    """Every figure with at least one measured point, and the analysis beside the measurements."""
     layouts: dict[str, tuple[str, str, Read]] = {
         "3a": ("Broker coverage (Figure 3a)", "broker coverage", lambda run: run.coverage),
         "3b": ("Delivery delay (Figure 3b)", "mean delay, s", lambda run: run.delay_s),

@@ -60,7 +60,7 @@ class DripMeasure(msgspec.Struct, frozen=True):
     delivered: int
     ideal: int
     delay_s: float
-    """Mean over what was delivered; NaN if nothing was."""
+    """Mean over delivered events; NaN if there are none."""
     coverage: float
     frames: int
     step_s: float = 0.0
@@ -81,7 +81,7 @@ def copies_series(copies: int) -> str:
 
 
 def paper_scenario(duration_s: float = DURATION_S, radio: str = "disc", **settings: Any) -> Scenario:
-    """§VI-A1, with these settings of DRIP. Brokers tell each other of every move of a subscriber."""
+    """§VI-A1, with these settings of DRIP. Brokers report every move of a subscriber to each other."""
     given: dict[str, Any] = {
         "name": "drip",
         "nodes": 200,

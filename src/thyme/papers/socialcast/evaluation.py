@@ -54,7 +54,7 @@ def run_evaluation(
     first_seed: int = 1,
     watch: OnProgress = ignore_progress,
 ) -> Evaluated:
-    """Play what was not played before; write `socialcast.csv`; give what was measured."""
+    """Play the missing runs, write `socialcast.csv`, and return the measurements."""
     points = socialcast_points(tuple(figures), reading)
     seeds = range(first_seed, first_seed + repetitions)
     runs, found, failed = play_points(

@@ -123,7 +123,7 @@ def _lines(figure: str, layout: _Layout, points: Sequence[SocialPoint], found: F
 
 
 def _mark(axes: Axes, figure: str, series: str, shown: str, number: int) -> None:
-    """Hollow marks for what the paper states about a line."""
+    """Hollow marks for the paper's statements about a line."""
     stated = [(x, y) for of, line, what, x, y in STATED if (of, line, what) == (figure, series, shown)]
     if stated:
         axes.plot(

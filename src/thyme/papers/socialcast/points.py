@@ -74,7 +74,7 @@ class SocialPoint(msgspec.Struct, frozen=True):
     scenario: Scenario
     workload: SocialWorkload = SocialWorkload()
     messages: int = 1
-    """How many messages of one copy stand for one publication, where each copy has an identifier of its own."""
+    """Number of single-copy messages per publication, where each copy has its own identifier."""
     one_network: bool = False
     """All runs have the network, squares and ways of the first seed."""
 
@@ -92,7 +92,7 @@ class SocialMeasure(msgspec.Struct, frozen=True):
     ideal: int
     traffic: int
     latency_s: float
-    """Mean over what was delivered; NaN if nothing was."""
+    """Mean over delivered messages; NaN if there are none."""
     hops: tuple[int, ...]
     """Of each delivery."""
     buffered: tuple[int, ...]
@@ -120,7 +120,7 @@ def paper_scenario(settings: Mapping[str, Any], side_m: float = SIDE_M, **commun
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What the paper leaves open, or says in one of several ways."""
+    """Details that the paper leaves open or states ambiguously."""
 
     memory_ids: int = 100
     """λ of Table I; with more than there are messages no node is sent one twice."""
@@ -134,7 +134,7 @@ class Reading(msgspec.Struct, frozen=True):
     """What λ remembers: a message, or each of its γ copies as a message of its own ("each copy is routed
     independently", §IV)."""
     networks: Literal["each", "one"] = "each"
-    """Every run draws a social network, squares and ways, or all have those of the first seed."""
+    """Whether every run draws its own social network, squares and routes, or all use those of the first seed."""
 
 
 DEFAULT_READING = Reading()

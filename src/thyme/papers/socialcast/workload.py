@@ -40,7 +40,7 @@ class SocialWorkload(SettingsRecord, frozen=True):
     to_s: float = 3_500.0
     subscribed_s: float = 1.0
     size_bytes: Count = 100
-    """The paper does not speak of sizes."""
+    """The paper gives no sizes."""
 
     def __post_init__(self) -> None:
         check_bounds(self)

@@ -54,7 +54,7 @@ class Load(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("a load cannot have fewer than 0 inserted, retrieved, subscriptions or matches")
 
     def count(self, cost: Cost) -> float:
-        """How often this load asks for what `cost` is the cost of."""
+        """How often this load performs the operation of `cost`."""
         match cost:
             case Cost.INSERT:
                 return self.inserted
@@ -67,7 +67,7 @@ class Load(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the paper's orders are worth in transmissions."""
+    """Transmissions for each of the paper's orders of growth."""
 
     hops: float = 1.0
     """Hops of a point-to-point message per √n."""

@@ -80,7 +80,7 @@ class CrowdTraffic(msgspec.Struct, frozen=True):
     """The most messages that one node sent on its own account: begun or disseminated by it, not relayed."""
     control: int
     failed: int
-    """Operations that did not succeed, and notifications that did not come."""
+    """Failed operations and missing notifications."""
 
     def each(self, cost: Cost) -> float:
         """Transmissions per operation."""
@@ -88,7 +88,7 @@ class CrowdTraffic(msgspec.Struct, frozen=True):
 
 
 class FrameCounts:
-    """Frames by what they are for."""
+    """Frames by purpose."""
 
     def __init__(self) -> None:
         self.under_way = JOINING
@@ -110,7 +110,7 @@ class FrameCounts:
 
 
 def _opened(sender: int, message: Message) -> tuple[bool, Message]:
-    """Whether the sender sends this on its own account, and what is inside."""
+    """Whether the sender is the origin of this message, and the inner message."""
     match message:
         case Routed() | CellPacket():
             return message.origin == sender and message.hops == 0, decode(message.payload)
@@ -121,7 +121,7 @@ def _opened(sender: int, message: Message) -> tuple[bool, Message]:
 
 
 class WatchedSimulation(Simulation):
-    """A simulation that counts frames by what is in them."""
+    """A simulation that counts frames by their content."""
 
     def __init__(self, movement: Movement, radio: Radio, seed: int) -> None:
         super().__init__(movement, radio, seed)
@@ -162,7 +162,7 @@ class CountedCrowd:
         self._wait(options.joining_s)
 
     def in_turn(self, cost: Cost, actions: list[Callable[[], None]]) -> None:
-        """Do one after the other, and count what is sent to `cost`."""
+        """Run the actions one after the other, and add their frames to `cost`."""
         self.world.tally.under_way = cost
         for action in actions:
             action()

@@ -119,7 +119,7 @@ def thyme_analysis(
 
 
 def play_counted(run: str, data: bytes) -> bytes:
-    """A run, played where Spark wants it played."""
+    """A run, played in a Spark worker."""
     counted: Counted = msgspec.msgpack.decode(data, type=Counted)
     return msgspec.msgpack.encode(counted.measure())
 

@@ -156,7 +156,7 @@ def shared_figure(shared: Sequence[Shared]) -> Picture:
 
 
 def analysis_table(found: Sequence[Counts]) -> str:
-    """Markdown: what one operation sent in the smallest and the largest crowd, beside the scaled formula."""
+    """Markdown table: messages per operation in the smallest and the largest crowd, beside the scaled formula."""
     lines = [
         "| approach | cost | Table 6, each | "
         + " | ".join(f"{nodes} nodes: measured (scaled formula)" for nodes in _ends(found[0]))

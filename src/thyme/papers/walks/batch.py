@@ -70,7 +70,7 @@ def run_point(
     seed: int = 1,
     batch: BatchOptions = DEFAULT_BATCH,
 ) -> Columns:
-    """One point, one row per overlay. `pure` and `seed` overrule those of `batch`."""
+    """One point, one row per overlay. `pure` and `seed` override those of `batch`."""
     batch = _with(batch, seed=seed, pure=pure)
     _check(nodes, (initiators,), networks, draws)
     return join_columns([run_network(nodes, network, (initiators,), draws, batch) for network in range(networks)])

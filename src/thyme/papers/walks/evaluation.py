@@ -68,12 +68,13 @@ def _measured(table: Columns) -> Iterator[Measurement]:
 
 
 def compared_counts(sizes: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """The numbers of initiators on which readings are compared: fewer than those of §VI, up to the same share."""
+    """Numbers of initiators for comparing readings: fewer points than in §VI, up to the same share."""
     return {nodes: (*COMPARED_COUNTS, *PAPER_INITIATORS[nodes][-2:]) for nodes in sizes}
 
 
 def compare_readings(play: Callable[[BatchOptions], Columns], seed: int = 1) -> Iterator[tuple[Variant, list[Claim]]]:
-    """What each variant makes of the paper's statements; `play` gives the columns of a batch, both kinds of walks."""
+    """The paper's statements judged for each variant; `play` returns the columns of a batch with both kinds of
+    walks."""
     for variant in variants():
         batch = BatchOptions(seed=seed, walk=variant.walk, reading=parse_reading(variant.reading))
         yield variant, check_claims(play(batch))

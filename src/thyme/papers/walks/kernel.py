@@ -106,7 +106,7 @@ def start(links: LinkArrays, board: Board, rules: Rules, walk: int, node: int) -
 
 @compiled
 def erase_loop(board: Board, walk: int, branch: int, node: int) -> None:
-    """Cuts the branch back to `node` where it has come round to it, and makes `node` its end."""
+    """Remove a loop: cut the branch back to `node`, which becomes its end."""
     slot = slot_of(walk)
     at = board.branch[slot, branch].length - 1
     while at >= 0 and board.stack[slot, branch, at] != node:

@@ -60,7 +60,7 @@ def new_board(nodes: int, trace_rows: int = 0) -> Board:
 
 @compiled
 def clear(board: Board) -> None:
-    """Makes the board new for the next overlay."""
+    """Reset the board for the next overlay."""
     for node in range(board.place.shape[0]):
         board.place[node].owner = NOBODY
         board.place[node].broker = False

@@ -96,7 +96,7 @@ def answers() -> dict[str, tuple[str, ...]]:
 
 
 def parse_reading(text: str) -> Reading:
-    """`default`, or answers separated by commas; what is not named keeps its default."""
+    """`default`, or answers separated by commas; questions that are not named keep their defaults."""
     field_of = {value: field for field, values in answers().items() for value in values}
     chosen: dict[str, str] = {}
     for word in (part.strip() for part in text.split(",")):

@@ -41,7 +41,7 @@ class NetworkRun(msgspec.Struct, frozen=True):
 
 
 class NetworkTask(msgspec.Struct, frozen=True):
-    """What a run is played from; `kinds` are the directional and the pure walks."""
+    """Input of a run; `kinds` are the directional and the pure walks."""
 
     nodes: int
     number: int
@@ -52,7 +52,7 @@ class NetworkTask(msgspec.Struct, frozen=True):
 
 class WalkSweep(msgspec.Struct, frozen=True):
     columns: Columns
-    """In the order of sizes and networks, of those that did not fail."""
+    """Results of successful runs, ordered by size and network."""
     failed: tuple[tuple[NetworkRun, RunOutcome], ...]
     runs: int
 
@@ -66,8 +66,8 @@ def sweep_walks(
     master: str = "",
     watch: OnProgress = ignore_progress,
 ) -> WalkSweep:
-    """Both kinds of walks on every network of every size in `counts`, which says which numbers of initiators each size
-    gets; runs are kept in `folder`, and those that are there are not played again."""
+    """Both kinds of walks on every network of every size in `counts`, which lists the numbers of initiators of each
+    size. Runs are stored in `folder`; those that exist are not played again."""
     kinds = tuple(
         msgspec.structs.replace(batch, walk=msgspec.structs.replace(batch.walk, pure=pure)) for pure in (False, True)
     )
@@ -92,7 +92,7 @@ def sweep_walks(
 
 
 def play_network(run: str, data: bytes) -> bytes:
-    """A network, walked where Spark wants it walked."""
+    """One network, played in a Spark worker."""
     task = msgspec.msgpack.decode(data, type=NetworkTask)
     parts = [run_network(task.nodes, task.number, task.initiators, task.draws, kind) for kind in task.kinds]
     sink = io.BytesIO()

@@ -19,14 +19,14 @@ __all__ = ["DiscModel", "RadioModel", "WifiModel"]
 
 
 class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
-    """A unit disc: whoever is within range hears, with no contention and no interference."""
+    """A unit disc: every node within range receives, without contention or interference."""
 
     plays_contacts: ClassVar[bool] = True
-    """Whether who is in reach may come from contacts instead of places."""
+    """Whether contacts may replace positions."""
     energy: EnergyOptions = EnergyOptions()
 
     def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
-        """The radio of a run; `contacts` tells of a range who is within it, where that is known beforehand."""
+        """The radio of a run; `contacts` returns the contacts for a range, if they are known in advance."""
         from thyme.sim.radios.disc.contacts import contact_radio
         from thyme.sim.radios.disc.radio import DiscRadio
 

@@ -20,13 +20,14 @@ from thyme.model.records import TrafficKind
 
 class Happening(IntEnum):
     RECEIVED = 0
-    """`node` heard the frame from `peer`."""
+    """`node` received the frame from `peer`."""
     SENT = 1
     """A broadcast left the air, or a unicast was acknowledged by `peer`; the frame's number is free again."""
     GIVEN_UP = 2
     """A unicast failed for good at the link; the frame's number is free again."""
     DROPPED = 3
-    """The sender was switched off before the frame left; the number is free and nobody is told."""
+    """The sender was switched off before the frame was sent; the frame's number is free again, and no callback is
+    called."""
     EXPIRED = 4
     """The frame waited too long and was never transmitted; the number is free again."""
 
@@ -93,7 +94,7 @@ class Radio(Protocol):
         """The number of rows to report; 0 if `until_s` was reached with nothing to report."""
 
     def reports(self) -> list[RadioReport]:
-        """What the last `advance` has to report, in order."""
+        """Reports of the last `advance`, in order."""
 
     def skip_sent_reports(self) -> None:
         """Do not report that a frame was sent (`Happening.SENT`); `take_ended` lists such frames."""

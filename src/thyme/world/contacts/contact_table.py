@@ -45,7 +45,7 @@ class Contacts:
 
     @property
     def span_s(self) -> tuple[float, float]:
-        """The first start and the last end, (0, 0) if nobody met."""
+        """The first start and the last end; (0, 0) without contacts."""
         if len(self) == 0:
             return 0.0, 0.0
         return float(self.start_s[0]), float(self.end_s.max())

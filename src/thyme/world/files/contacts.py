@@ -31,7 +31,8 @@ _HAGGLE = "`a b start end`: two different nodes and two times in ascending order
 
 
 class RecordedContacts(Mobility, frozen=True, tag="contacts"):
-    """Nobody's place is known, but who met whom and when: a contact trace (SocioPatterns, The ONE or Haggle)."""
+    """A contact trace without positions: pairs of nodes and the times of their contacts (SocioPatterns, The ONE or
+    Haggle)."""
 
     knows_places: ClassVar[bool] = False
     file: str
@@ -133,7 +134,7 @@ def _haggle_row(line: TraceLine) -> _Row:
 
 
 def _one_rows(lines: Sequence[TraceLine]) -> list[_Row]:
-    """Pair each `up` with its `down`; what is still up at the end lasts until the last event."""
+    """Pair each `up` with its `down`; contacts still up at the end last until the last event."""
     rows: list[_Row] = []
     since_s: dict[tuple[str, str], float] = {}
     last_s = float("-inf")

@@ -17,7 +17,7 @@ from thyme.model.errors import InputError
 
 
 class TraceLine(NamedTuple):
-    """One line with something on it, and where it stands."""
+    """A non-empty line and its number."""
 
     path: Path
     number: int

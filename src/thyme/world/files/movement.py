@@ -38,7 +38,7 @@ _COMMAND = re.compile(r'^\$ns_\s+at\s+(\S+)\s+"\$node_\((\w+)\)\s+setdest\s+(\S+
 
 
 class RecordedMovement(Mobility, frozen=True, tag="trace"):
-    """People walk as a movement trace says (ns-2, BonnMotion or The ONE)."""
+    """Movement from a trace (ns-2, BonnMotion or The ONE)."""
 
     file: str
     """The movement trace; its format is recognised."""
@@ -140,7 +140,7 @@ def _ns2_ways(lines: Sequence[TraceLine]) -> dict[str, list[Leg]]:
 
 
 def _ns2_way(here: Point, commands: list[tuple[float, TraceLine, list[float]]]) -> list[Leg]:
-    """Walk as told; a new order replaces one that is not finished, a finished one ends in a pause."""
+    """Follow a destination command; a new command replaces an unfinished one, and a finished one ends in a pause."""
     legs = [Leg(0.0, here.x_m, here.y_m)]
     goal, arrival_s = here, 0.0
     for at_s, _, (x_m, y_m, speed_mps) in sorted(commands, key=lambda command: command[0]):
@@ -162,7 +162,7 @@ def _ns2_way(here: Point, commands: list[tuple[float, TraceLine, list[float]]]) 
 
 
 def _add(legs: list[Leg], leg: Leg) -> None:
-    """Add a leg in place of those that start in the same instant or later."""
+    """Add a leg; legs that start at the same time or later are removed."""
     while legs and legs[-1].start_s >= leg.start_s - SAME_INSTANT_S:
         legs.pop()
     legs.append(leg)

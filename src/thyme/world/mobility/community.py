@@ -28,15 +28,15 @@ STEPS_DRAWN = 512
 
 
 class Community(Mobility, frozen=True, tag="community"):
-    """People who know each other are drawn to where their friends are (SocialCast §V-A)."""
+    """People move towards places where their friends are (SocialCast §V-A)."""
 
     caves: Caves = Caves()
     grid: AtLeastOne = 20
     """Squares along each side."""
     choice: Literal["deterministic", "probabilistic"] = "probabilistic"
     drawn_to: Literal["members", "occupants"] = "members"
-    """Whose ties make a square attractive: the members of the community that has its place there (the paper's
-    words), or whoever is there or bound for it now (the reference code)."""
+    """Whose ties make a square attractive: those of the community placed there (as in the paper's text), or those of
+    the people there or on their way (as in the reference code)."""
     attraction: Literal["sum", "mean"] = "sum"
     """A square attracts by the sum of those ties, or by the sum divided by their number."""
     weak_ties_attract: bool = False
@@ -49,7 +49,8 @@ class Community(Mobility, frozen=True, tag="community"):
     min_pause_s: NotNegative = 0.0
     max_pause_s: NotNegative = 0.0
     reconfiguration_s: float | None = None
-    """After each such time communities are placed in new squares, and every host goes to its own's first."""
+    """Communities are placed in new squares after each such period; every host then goes to its community's square
+    first."""
 
     def __post_init__(self) -> None:
         check_bounds(self)

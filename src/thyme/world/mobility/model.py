@@ -16,7 +16,7 @@ from thyme.world.venue import Venue
 
 
 class Crowd(msgspec.Struct, frozen=True):
-    """Whom to move, where, until when, and the seed of places and ways."""
+    """Number of nodes, area, duration, and the seed of positions and routes."""
 
     nodes: int
     venue: Venue
@@ -37,7 +37,7 @@ class Mobility(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
         raise NotImplementedError
 
     def contacts(self, crowd: Crowd, movement: Movement, range_m: float) -> Contacts | None:
-        """Who is in reach of whom and when, if the model has a better way to tell than looking at places."""
+        """Contacts between nodes, if the model knows them better than positions do."""
         return None
 
 

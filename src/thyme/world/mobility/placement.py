@@ -32,7 +32,8 @@ class Places(Mobility, frozen=True, tag="file"):
     """Everybody stays where a topology file puts them."""
 
     file: str
-    """CSV with the header node,x_m,y_m and a row per node; sought beside the scenario or study that names it."""
+    """CSV with the header node,x_m,y_m and a row per node; a relative path starts at the scenario or study that names
+    it."""
 
     @property
     def source(self) -> str:

@@ -42,7 +42,7 @@ class Caves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class SocialNetwork:
-    """Ties between people, and who belongs to which community (numbered from 0 by their lowest member)."""
+    """Ties between people, and the community of each (numbered from 0 by their lowest member)."""
 
     ties: Floats
     cave: Ints

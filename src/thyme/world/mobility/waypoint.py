@@ -42,11 +42,11 @@ class Waypoint(Mobility, frozen=True, tag="waypoint"):
     min_pause_s: NotNegative = 0.0
     max_pause_s: NotNegative = 0.0
     mobile_fraction: Share = 1.0
-    """Share of people who walk at all."""
+    """Share of people who walk."""
     move_probability: Probability = 1.0
     """The coin before each way; a tail means another pause."""
     allowed: Literal["everywhere", "populated waypoints", "populated ways"] = "everywhere"
-    """Where waypoints, or whole ways, may lie: anywhere, or in cells that had somebody at the start."""
+    """Where waypoints, or whole routes, may be: anywhere, or only in cells that had nodes at the start."""
     keep_cells_populated: bool = False
     """Whether the last one of a cell stays in it."""
     cell_m: Positive = PAPER_CELL_M
@@ -155,7 +155,7 @@ class _Walk:
                 return all(cell in populated for cell in crossed_cells(here, there, cell_m))
 
     def _place_in(self, cell: Cell, draws: Generator) -> Point:
-        """A uniform point of the part of `cell` that lies in the area."""
+        """A uniform random point in the part of `cell` inside the area."""
         cell_m = self._how.cell_m
         x_part, y_part = draws.random(2)
         left_m, bottom_m = cell[0] * cell_m, cell[1] * cell_m

@@ -36,7 +36,8 @@ def sizes_of(runs: Runs) -> list[int]:
 
 
 def _judged(claim: Claim, line: Sequence[float], unit: str) -> Claim:
-    """By its rule, with what was measured in a unit: of a bound the worst place, of a trend both ends."""
+    """Judge a statement by its rule, from measurements in its unit: for a bound the worst point, for a trend both
+    ends."""
     judged = claim.judged_by_rule(line)
     if judged.verdict == "not tested":
         return judged

@@ -39,7 +39,7 @@ class EnergyModel(msgspec.Struct, frozen=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """Joules by what they were spent on."""
+    """Joules by purpose."""
 
     processor: float = 0.0
     awake: float = 0.0
@@ -51,7 +51,7 @@ class Spent(msgspec.Struct, frozen=True):
 
     @property
     def busy(self) -> float:
-        """Without waiting: what is left if the radio is awake anyway."""
+        """Without waiting: the rest if the radio is awake anyway."""
         return self.processor + self.frames
 
     def times(self, factor: float) -> Spent:
@@ -105,9 +105,8 @@ def running(runs: Iterable[DeviceRun], model: EnergyModel) -> Spent:
 
 
 def loop_minute(runs: Iterable[DeviceRun], role: str, kind: str, model: EnergyModel) -> float | None:
-    """What a device spends in a minute of back-to-back operations of one kind at the paper's pace: standby, a radio
-    that is always awake, and the work of each operation.
-    """
+    """Energy of a minute of back-to-back operations of one kind at the paper's rate: standby, a radio that is always
+    awake, and the work of each operation."""
     runs = list(runs)
     one = each(runs, role, kind, model)
     if one is None:

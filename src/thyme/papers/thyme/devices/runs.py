@@ -60,7 +60,7 @@ def play_all(
     watch: OnProgress,
     play: Callable[[UseCaseOptions], DeviceRun] | None = None,
 ) -> tuple[list[DeviceRun], list[FailedRun]]:
-    """One after the other, those that are not kept yet."""
+    """Play the missing runs, one after the other."""
     play, kept = play or play_run, KeptFiles(folder)
     code = code_identity(__name__, "thyme.approaches.dcs.entry", "thyme.live.emulation.member")
     found: list[DeviceRun] = []
@@ -97,7 +97,7 @@ def play_run(case: UseCaseOptions) -> DeviceRun:
 
 
 def measure(case: UseCaseOptions, played: UseCaseResult, events: pa.Table, load: float) -> DeviceRun:
-    """What the events of a run say about its closed loop."""
+    """Results of a closed-loop run, from its events."""
     issued: dict[tuple[int, int], tuple[str, float]] = {}
     deleted: set[str] = set()
     latency_s: dict[str, list[float]] = {}

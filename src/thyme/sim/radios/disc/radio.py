@@ -37,7 +37,7 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far the disc reaches, and what its link does."""
 
     range_m: Positive = 113.0
-    """Who is nearer than this hears."""
+    """Nodes within this distance receive."""
     loss: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
     """Probability that a receiver in range misses a frame."""
     rate_bps: Positive = 6_000_000.0
@@ -75,7 +75,7 @@ class _Transmission(msgspec.Struct):
 
 
 class _Queue:
-    """The frames of one node: the one on the air, and those that wait."""
+    """The frames of one node: the one on the air, and the queued ones."""
 
     __slots__ = ("bulk", "sending", "urgent")
 

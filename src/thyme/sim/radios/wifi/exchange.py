@@ -241,7 +241,7 @@ def sent_out(e: WifiTables, n: int, number: int, now: int) -> None:
 
 @borrowing
 def enqueue(e: WifiTables, n: int, to: int, token: int, size_bytes: int, bulk: bool, now: int) -> bool:
-    """A protocol wants a frame sent; False when the queue is full."""
+    """Queue a frame of a protocol; False if the queue is full."""
     me, config = e.station[n], e.config[0]
     if me.access != GRANTED:
         drop_expired(e, n, now, TELL_AT_ONCE)

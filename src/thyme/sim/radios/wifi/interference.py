@@ -161,8 +161,8 @@ def collect_steps(e: WifiTables, f: int, n: int, begin: int, end: int) -> int:
 
 @borrowing
 def loudest(e: WifiTables, f: int, n: int, arrival: int) -> float:
-    """The noise at node n and all that it may hear besides frame f, as if it came at once: most who decode a frame are
-    near its sender, and whatever overlaps it is far away."""
+    """Upper bound of noise and interference at node n besides frame f, as if all other frames overlapped it: most
+    receivers are near the sender, and most interferers are far away."""
     noise, late = e.config[0].noise_mw, latest(e)
     end = arrival + e.frame[f].length
     o = e.frame[f].overlaps

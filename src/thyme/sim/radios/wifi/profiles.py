@@ -34,7 +34,7 @@ DETECTION_US = 4.0
 
 
 class WifiProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hardware and the air do. Powers in dBm, as a data sheet gives them."""
+    """Hardware and propagation. Powers in dBm, as in a data sheet."""
 
     name: str
     tx_power_dbm: float = 16.0206
@@ -50,10 +50,10 @@ class WifiProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WifiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the MAC does. The values are those of ns-3.44's 802.11g ad hoc MAC (long slot, DCF)."""
+    """The MAC. The values are those of ns-3.44's 802.11g ad hoc MAC (long slot, DCF)."""
 
     broadcast_mode: Literal["ofdm6", "dsss1"] = "ofdm6"
-    """dsss1 is what ns-3 does when nobody sets NonUnicastMode."""
+    """dsss1 is ns-3's default for NonUnicastMode."""
     rts_threshold_bytes: Count = 1500
     """Frames with a longer PSDU are announced by RTS/CTS."""
     retry_limit: AtLeastOne = 7
@@ -95,7 +95,7 @@ def profile_named(name: str) -> WifiProfile:
 
 
 def check(profile: WifiProfile, options: WifiOptions) -> None:
-    """Refuse what the kernel could not simulate, saying which field is wrong."""
+    """Refuse values that the kernel cannot simulate; the error names the field."""
     if profile.error_model not in ERROR_MODELS:
         raise InputError(f"error_model {profile.error_model!r} is unknown; choose one of {', '.join(ERROR_MODELS)}")
     if options.broadcast_mode not in BROADCAST_MODES:

@@ -24,7 +24,7 @@ LOST, HEADER, WHOLE = 0, 1, 2
 
 @borrowing
 def prepare_bounds(e: WifiTables) -> None:
-    """Fill in what is known of the NIST curve."""
+    """Fill the table of the NIST error curve."""
     for i in range(BOUNDS + 1):
         e.rate_bound[i] = nist_rate(i * (SURE_SNR / BOUNDS))
         e.header_bound[i] = math.exp((OFDM_HEADER_NS - OFDM_PREAMBLE_NS) * BITS_PER_NS * e.rate_bound[i])

@@ -34,5 +34,5 @@ def preamble_ns(mode: int) -> int:
 
 @borrowing
 def header_ns(mode: int) -> int:
-    """Preamble and header: what comes before the payload."""
+    """Duration of preamble and header."""
     return DSSS_HEADER_NS if mode == DSSS1 else OFDM_HEADER_NS
