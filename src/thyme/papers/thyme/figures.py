@@ -35,7 +35,7 @@ from thyme.papers.thyme.analysis import (
     notifications_per_member,
 )
 from thyme.papers.thyme.crowds import CrowdTraffic, Shared
-from thyme.study.figures.pictures import COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
+from thyme.study.figures.pictures import APPROACH_COLOURS, COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,23 +193,20 @@ def _ends(counts: Counts) -> tuple[int, int]:
 
 def _draw_cost(axes: Axes, cost: Cost, counts: Counts, place: int) -> None:
     title = find_approach(counts.approach).title
+    colour = APPROACH_COLOURS[title]
     if TABLE_6[counts.approach][cost] == Shape() and not any(run.frames[cost] for run in counts.runs):
-        axes.annotate(
-            f"{title} sends nothing", (0.97, 0.05), xycoords="axes fraction", ha="right", color=COLOURS[place]
-        )
+        axes.annotate(f"{title} sends nothing", (0.97, 0.05), xycoords="axes fraction", ha="right", color=colour)
         return
     low, high = _ends(counts)
     x = np.geomspace(low, high, MANY_DRAWN)
     for scale, style in ((counts.scale(), "-"), (Scale(), ":")):
-        axes.plot(
-            x, [counts.formula(cost, nodes, scale) for nodes in x], color=COLOURS[place], linestyle=style, linewidth=1.6
-        )
+        axes.plot(x, [counts.formula(cost, nodes, scale) for nodes in x], color=colour, linestyle=style, linewidth=1.6)
     mean = np.array([counts.mean(cost, nodes) for nodes in counts.sizes])
     least = np.array([min(counts.each(cost, nodes)) for nodes in counts.sizes])
     most = np.array([max(counts.each(cost, nodes)) for nodes in counts.sizes])
     axes.errorbar(
         counts.sizes, mean, yerr=[mean - least, most - mean], linestyle="none", marker=MARKERS[place], markersize=6,
-        color=COLOURS[place], capsize=3, label=title,
+        color=colour, capsize=3, label=title,
     )  # fmt: skip
 
 
