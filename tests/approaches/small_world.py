@@ -91,7 +91,7 @@ class SmallWorld:
 
     def subscribe(self, node: int, query: str, frame: TimeFrame | None = None, wait_s: float = 40.0) -> SubscriptionKey:
         frame = frame or TimeFrame.always()
-        key = self.node(node).subscribe(parse_query(query), frame, self._on_notified, self.outcomes.append)
+        key = self.node(node).subscribe(parse_query(query), frame, self.on_notified, self.outcomes.append)
         self.wait(wait_s)
         return key
 
@@ -115,11 +115,11 @@ class SmallWorld:
         return content if outcome.ok else None
 
     def switch_off(self, node: int, *, keeps_store: bool = True) -> None:
-        self.run._switch_off(node, keeps_store)
+        self.run.switch_off(node, keeps_store)
 
     def switch_on(self, node: int, wait_s: float = 40.0) -> None:
-        self.run._switch_on(node, 0.0)
-        self.node(node).resume(self._on_notified)
+        self.run.switch_on(node, 0.0)
+        self.node(node).resume(self.on_notified)
         self.wait(wait_s)
 
     def lose(self, node: int, name: str, number: int) -> None:
@@ -142,7 +142,7 @@ class SmallWorld:
         """The objects notified so far, in order (of one subscriber)."""
         return [key.oid for subscriber, key in self.notified if node in (None, subscriber)]
 
-    def _on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+    def on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
         self.notified += [(key.subscriber, metadata.key) for metadata in matches]
 
 

@@ -128,7 +128,7 @@ def test_the_name_of_an_object_is_used_once_deleted_or_not(crowd: str, world: Sm
 def test_the_number_of_a_subscription_is_used_once(world: SmallWorld) -> None:
     def subscribe(sid: int) -> None:
         query = parse_query("goal")
-        world.node(4).subscribe(query, TimeFrame.always(), world._on_notified, world.outcomes.append, sid=sid)
+        world.node(4).subscribe(query, TimeFrame.always(), world.on_notified, world.outcomes.append, sid=sid)
         world.wait(40.0)
 
     subscribe(7)
@@ -174,4 +174,4 @@ def test_a_subscription_whose_time_is_over_says_so(world: SmallWorld) -> None:
         world.switch_on(4)
     query = parse_query("goal")
     with pytest.raises(InputError, match=f"used the number {key.sid}"):
-        world.node(4).subscribe(query, TimeFrame.always(), world._on_notified, world.outcomes.append, sid=key.sid)
+        world.node(4).subscribe(query, TimeFrame.always(), world.on_notified, world.outcomes.append, sid=key.sid)

@@ -39,7 +39,11 @@ def test_activities_are_told_with_who_published(tmp_path: Path) -> None:
     ]
     events = Run(scenario_of(GIVEN, "test"), OPERATIONS).go().events
     named = [(activity.what, activity.about) for activity in activities_of(events, OPERATIONS)]
-    assert named[:3] == [("subscribed to", "“goal”"), ("published", "a text #goal"), (NOTIFIED, "a text #goal of person 5")]
+    assert named[:3] == [
+        ("subscribed to", "“goal”"),
+        ("published", "a text #goal"),
+        (NOTIFIED, "a text #goal of person 5"),
+    ]
     snapshots = replay.snapshots(0.0, 40.0, 1.0, 113.0)
     assert any(snapshot.messages for snapshot in snapshots)
     write_page(replay, snapshots, tmp_path / "replay.html", 40.0, 113.0)

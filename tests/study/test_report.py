@@ -165,7 +165,11 @@ def test_the_approach_of_the_answer_is_seen_at_work(small: StudyDefinition) -> N
     assert animation.title == "Owners (Thyme-LS) at work"
     shown = json.loads(animation.page.partition("const run = ")[2].partition(";\n")[0])
     assert any(snapshot["m"] for snapshot in shown["shots"]), "messages on their way"
-    assert {shown["whats"][what] for _, _, what, _, _ in shown["deeds"]} >= {"published", "subscribed to", "was notified of"}
+    assert {shown["whats"][what] for _, _, what, _, _ in shown["deeds"]} >= {
+        "published",
+        "subscribed to",
+        "was notified of",
+    }
     assert animation_of("Thyme-LS", RunSpec(spec.scenario, pack_trace(()))) is None
 
 

@@ -75,7 +75,7 @@ def render_evaluated(name: str, title: str, evaluated: Evaluated, settings: Mapp
         brand=f"evaluation {name}",
         question="",
         answer=answer_of(evaluated),
-        lead=f"{played:,} of {evaluated.runs:,} runs are there (new or from before); this time took {duration(took_s)}.",
+        lead=f"{played:,} of {evaluated.runs:,} runs exist (new or from before); this time took {duration(took_s)}.",
         claims=claims_table(evaluated.claims),
         pictures=evaluated.pictures,
         numbers=_numbers(evaluated.measured),

@@ -162,17 +162,17 @@ class Run:
         for node in range(self.movement.nodes):
             if node not in off:
                 joins_s = float(stream(self.scenario.run_seed, "joins", node).uniform(time.join_from_s, time.join_to_s))
-                self._switch_on(node, joins_s)
+                self.switch_on(node, joins_s)
         for change in self.churn.changes:
             if change.on:
-                engine.at(change.at_s, partial(self._switch_on, change.node, 0.0))
+                engine.at(change.at_s, partial(self.switch_on, change.node, 0.0))
             else:
-                engine.at(change.at_s, partial(self._switch_off, change.node, change.keeps_store))
+                engine.at(change.at_s, partial(self.switch_off, change.node, change.keeps_store))
         for operation in operations:
             check_operation(operation, self.scenario)
             engine.at(operation.at_s, partial(self.users[operation.node].issue, operation))
 
-    def _switch_on(self, node: int, joins_after_s: float) -> None:
+    def switch_on(self, node: int, joins_after_s: float) -> None:
         if node in self.stores:
             return
         host = self.world.hosts[node]
@@ -186,7 +186,7 @@ class Run:
             store = cast(ReactiveStore, DurableAnswers(store))
         self.users[node].take(self._seen_by_user(store) if self._seen_by_user else store)
 
-    def _switch_off(self, node: int, keeps_store: bool) -> None:
+    def switch_off(self, node: int, keeps_store: bool) -> None:
         store = self.stores.pop(node, None)
         if store is None:
             return

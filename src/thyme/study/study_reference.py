@@ -35,7 +35,7 @@ changes one key from the command line.
 
 ![The report of `make study`, on a desktop and on a phone](../figures/report.webp)
 
-*The report of `make study`. The answer comes first, then what it assumes, when it changes, and the commands for the event.*
+*The report of `make study`. The answer comes first, then its assumptions, when it changes, and commands for the event.*
 
 This page is printed by `thyme study keys`, from the types themselves.
 

@@ -132,7 +132,8 @@ def _played(choice: TraceChoice, path: Place) -> PlayedTrace:
     outline = read_outline(path)
     if outline.operations > MAX_TRACE_OPERATIONS:
         raise InputError(
-            f"{path}: the trace has {outline.operations:,} operations; at most {MAX_TRACE_OPERATIONS:,} can be simulated"
+            f"{path}: the trace has {outline.operations:,} operations; "
+            f"at most {MAX_TRACE_OPERATIONS:,} can be simulated"
         )
     return PlayedTrace(choice, stored_trace(path, outline.operations), outline)
 

@@ -35,7 +35,7 @@ class User(LoneCell):
 
     def subscribe(self, query: str) -> SubscriptionKey:
         parsed = parse_query(query)
-        return self.subscriber.subscribe(parsed, TimeFrame.always(), self._on_notified, self.outcomes.append, None)
+        return self.subscriber.subscribe(parsed, TimeFrame.always(), self.on_notified, self.outcomes.append, None)
 
     def answer(self, request: int, *cells: int, **more: Any) -> None:
         for cell in cells:
@@ -47,5 +47,5 @@ class User(LoneCell):
         for to, update in self.take(LocationUpdate):
             self.answer(update.request, to[0][0])
 
-    def _on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
+    def on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:
         self.notified += [metadata.key.oid for metadata in matches]

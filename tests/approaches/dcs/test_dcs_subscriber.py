@@ -101,7 +101,7 @@ def test_the_most_recent_of_all_cells_together_are_told_and_more_is_asked_where_
     user = User(past_matches=3)
     a, b = user.tag(1), user.tag(3)
     key = user.subscriber.subscribe(
-        parse_query(f"{a} | {b} | goal"), TimeFrame.always(), user._on_notified, user.outcomes.append, None
+        parse_query(f"{a} | {b} | goal"), TimeFrame.always(), user.on_notified, user.outcomes.append, None
     )
     (_, part) = user.take(SubscribePart)[0]
     user.arrive(past_of(key, 1, 9.0, 7.0, 5.0, left=1), form=Form.NODE)
@@ -157,7 +157,7 @@ def test_a_search_of_the_past_makes_room_for_others_and_an_ended_one_has_nothing
     for i in range(10):
         user.wait(1.0)
         past = TimeFrame.past(user.net.now_s)
-        key = user.subscriber.subscribe(parse_query(user.tag(1)), past, user._on_notified, user.outcomes.append, None)
+        key = user.subscriber.subscribe(parse_query(user.tag(1)), past, user.on_notified, user.outcomes.append, None)
         user.answer(user.take(SubscribePart)[-1][1].request, 1)
         assert len(user.outcomes) == i + 1
     user.wait(100.0)

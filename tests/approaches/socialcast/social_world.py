@@ -93,8 +93,8 @@ class SocialWorld:
         return [(row["sender"], row["to"]) for row in frames.to_pylist() if row["message"] in names]
 
     def restart(self, node: int) -> None:
-        self.run._switch_off(node, True)
-        self.run._switch_on(node, 0.0)
+        self.run.switch_off(node, True)
+        self.run.switch_on(node, 0.0)
         self.node(node).resume(self.on_notified)
 
     def on_notified(self, key: SubscriptionKey, matches: Sequence[Metadata], hops: int) -> None:

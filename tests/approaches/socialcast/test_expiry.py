@@ -26,9 +26,9 @@ def test_what_expired_while_a_node_was_off_is_gone_when_it_is_back(tmp_path: Pat
     world.subscribe(1, "rugby")
     world.until(100.0)
     world.publish(0, "try", "rugby")
-    world.run._switch_off(0, True)
+    world.run.switch_off(0, True)
     world.until(200.0)
-    world.run._switch_on(0, 0.0)
+    world.run.switch_on(0, 0.0)
     assert world.copies(0) == 0
     assert list(world.node(0).host.store.items("socialcast copy")) == []
     world.subscribe(0, "rugby")

@@ -80,8 +80,8 @@ class CooperationOptions(SettingsRecord, frozen=True):
     exchange_s: NotNegative = 5.0
     """Subscriptions are exchanged with one broker not more often than this."""
     moves: Literal["beyond", "all"] = "beyond"
-    """Which moves of a subscriber are reported to another broker: those to a local broker that it does not know as near to
-    it, or all of them."""
+    """Which moves of a subscriber are reported to another broker: those to a local broker that it does not know as near
+    to it, or all of them."""
     follow_s: NotNegative = 60.0
     """How long after it got an event a broker learns new destinations of it from subscribers that move."""
 

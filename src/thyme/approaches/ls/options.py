@@ -18,8 +18,8 @@ class LocalStorageOptions(SettingsRecord, frozen=True):
     past_matches: AtLeastOne = 10
     """n: past matches of a first batch, the most recent ones (§3.3)."""
     collect_s: NotNegative = 0.25
-    """How long a subscriber collects the owners' answers before it is notified of the n most recent matches: a flood takes
-    25 ms a hop, and the answer less. Later answers are passed on as they come."""
+    """How long a subscriber collects the owners' answers before it is notified of the n most recent matches: a flood
+    takes 25 ms a hop, and the answer less. Later answers are passed on as they come."""
     answers: AnswerOptions = AnswerOptions()
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()

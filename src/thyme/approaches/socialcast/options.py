@@ -70,7 +70,8 @@ class SocialCastOptions(SettingsRecord, frozen=True):
     contents: AtLeastOne = 10_000
     """Contents that a node keeps for its own application, the latest."""
     read_s: NotNegative = 600.0
-    """How long after its message expired a content may still be read here: somebody may just have been notified of it."""
+    """How long after its message expired a content may still be read here: somebody may just have been notified of
+    it."""
     control_bytes: Annotated[int, msgspec.Meta(ge=100, le=30_000)] = 30_000
     """What interests and utilities may take of a control message."""
     sample_every_s: NotNegative = 0.0

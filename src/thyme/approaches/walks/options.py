@@ -89,11 +89,11 @@ class DirectionalWalksOptions(SettingsRecord, frozen=True):
     link_retry_s: Positive = 0.5
     """A frame along the overlay is given up, and its branch dropped, after so many tries."""
     check_s: NotNegative = 20.0
-    """How often a node of the overlay sends a sign of life to its branch towards the oldest walk; 0 for never, as in the
-    paper, whose nodes do not fail."""
+    """How often a node of the overlay sends a sign of life to its branch towards the oldest walk; 0 for never, as in
+    the paper, whose nodes do not fail."""
     subscriptions_known: AtLeastOne = 1_000
-    """Subscriptions that a node of the overlay distinguishes; a branch with more behind it gets every event. A filter of
-    1,024 cells with 1,000 different tags in it excludes hardly anything."""
+    """Subscriptions that a node of the overlay distinguishes; a branch with more behind it gets every event. A filter
+    of 1,024 cells with 1,000 different tags in it excludes hardly anything."""
     events_remembered: AtLeastOne = 10_000
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()

@@ -56,7 +56,7 @@ class Room:
         self._own_end = f"@{own}"
         self._headroom_bytes = int(options.headroom * options.most_bytes)
         self._loop = asyncio.get_running_loop()
-        self._telling: asyncio.Handle | None = None
+        self._reporting: asyncio.Handle | None = None
         self.held_bytes = 0
         """Of records and contents."""
         self.held_of: Counter[str] = Counter()
@@ -119,7 +119,7 @@ class Room:
             self.free_bytes = disk_usage(self._folder).free
         no_room = self.failing or (not record and self.free_bytes < self._options.reserve_bytes)
         if no_room or (most and needed > most - self._headroom_bytes):
-            self._tell(size_bytes)
+            self._report_soon(size_bytes)
         if other and most:
             self._expect_share(other, size_bytes, since_s)
             most = int(most * (1.0 - self._options.own_share))
@@ -142,13 +142,13 @@ class Room:
         if self.held_of[author] + size_bytes > share_bytes:
             raise StoreFull(f"node {author} has used its share of the store in {self._folder}, {share_bytes} bytes")
 
-    def _tell(self, size_bytes: int) -> None:
+    def _report_soon(self, size_bytes: int) -> None:
         self._wanted_bytes = max(self._wanted_bytes, size_bytes)
-        if self.crowded is not None and self._telling is None:
-            self._telling = self._loop.call_soon(self._told)
+        if self.crowded is not None and self._reporting is None:
+            self._reporting = self._loop.call_soon(self._report)
 
-    def _told(self) -> None:
-        self._telling = None
+    def _report(self) -> None:
+        self._reporting = None
         wanted_bytes, self._wanted_bytes = self._wanted_bytes, 0
         if self.crowded is not None:
             self.crowded(wanted_bytes)

@@ -9,7 +9,7 @@ import pytest
 
 from thyme.compiled import tried
 from thyme.sim.radios.wifi import building
-from thyme.sim.radios.wifi.air import find_hearers
+from thyme.sim.radios.wifi.positions import find_hearers
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
 from thyme.sim.radios.wifi.radio import WifiRadio
 from thyme.sim.radios.wifi.state import opened

@@ -195,3 +195,25 @@ def gather(e: WifiTables, n: int, now: int, first: int, room: int) -> int:
             describe(e, first + found, other, d2)
         found += 1
     return found
+
+
+@borrowing
+def find_hearers(e: WifiTables, f: int, now: int) -> None:
+    """Find the nodes that may sense frame f, and their delays."""
+    me, n = e.frame[f], e.frame[f].sender
+    if e.config[0].static != 0:
+        me.first = e.hearer_first[n]
+        me.hearers = e.hearer_first[n + 1] - e.hearer_first[n]
+    else:
+        if now > e.scalars[0].grid_until:
+            bin_nodes(e, now)
+        elif now > e.scalars[0].seen_until:
+            look_around(e, now)
+        locate(e, n, now)
+        me.first = f * e.config[0].max_hearers
+        me.hearers = gather(e, n, now, me.first, e.config[0].max_hearers)
+    me.x, me.y = e.place[n].x, e.place[n].y
+    late = 0
+    for k in range(me.first, me.first + me.hearers):
+        late = max(late, e.hearer[k].said)
+    me.late = late >> SAID_BITS
