@@ -8,7 +8,7 @@ it notices), and what was accepted is written when it works again. Until then no
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,9 @@ class FileDisk(Executor):
 
     def records(self) -> int:
         return 0 if self._store is None else self._store.records()
+
+    def items(self, kind: str) -> Iterator[tuple[str, bytes]]:
+        return iter(()) if self._store is None else self._store.items(kind)
 
     def crash(self) -> None:
         if self._store is not None:

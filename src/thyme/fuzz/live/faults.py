@@ -34,6 +34,9 @@ class FaultTarget(Protocol):
         """Count a state of interest."""
 
     def start(self, device: VirtualDevice) -> None: ...
+    def leave(self, device: VirtualDevice, until_s: float) -> None:
+        """Its user stops the node, and starts it again."""
+
     def lose(self, device: VirtualDevice, *, store: bool) -> None:
         """The device crashed; `store`: what was on its disk is gone, too."""
 
@@ -61,6 +64,13 @@ class Kill(Fault, frozen=True):
         device = crowd.devices[self.node]
         crowd.lose(device, store=self.wiped)
         self._later(crowd, partial(crowd.start, device))
+
+
+class Leave(Fault, frozen=True):
+    """The node is stopped: it hands over what it keeps for others. It is started again at the end."""
+
+    def begin(self, crowd: FaultTarget) -> None:
+        crowd.leave(crowd.devices[self.node], crowd.machines.now_s + self.lasts_s)
 
 
 class Pause(Fault, frozen=True):
@@ -217,7 +227,9 @@ class Intrude(Fault, frozen=True):
         Intruder(crowd.machines, Random(f"intruder/{self.at_s}"), self.per_s, self.lasts_s).begin()
 
 
-AnyFault = Kill | Pause | Slow | Suspend | SetClock | Move | Walk | Unplug | BadDisk | Partition | Storm | Intrude
+AnyFault = (
+    Kill | Leave | Pause | Slow | Suspend | SetClock | Move | Walk | Unplug | BadDisk | Partition | Storm | Intrude
+)
 OF_THE_NETWORK = (Partition, Storm, Intrude)
 """These need no device that runs."""
 DRAWN = (Kill, Kill, Pause, Slow, Suspend, SetClock, Move, Unplug, BadDisk, Partition, Storm, Storm, Intrude)

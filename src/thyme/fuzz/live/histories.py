@@ -13,7 +13,7 @@ from random import Random
 import msgspec
 
 from thyme.approaches.registry import find_approach
-from thyme.fuzz.live.faults import AnyFault, Kill, Walk, draw_fault
+from thyme.fuzz.live.faults import AnyFault, Kill, Leave, Walk, draw_fault
 
 ACTIVE_S = 60.0
 SETTLE_S = 20.0
@@ -37,6 +37,8 @@ CRASHES, CRASH_S = 0.5, 0.2
 """In how many histories a device crashes within this time after its application asked for something."""
 CLOSED, OLDER = 0.3, 0.15
 """How many histories are those of closed namespaces, and of devices of which some run the version before."""
+LEAVES, LISTED = 0.4, 0.3
+"""In how many histories a node is stopped and started again, and nodes are given the addresses of the others."""
 FILES = 0.25
 """In how many histories nodes keep their stores in files."""
 SPREAD = {"dcs": 0.6}
@@ -100,6 +102,9 @@ class History(msgspec.Struct, frozen=True):
     older: int = 0
     """So many nodes, the last ones, run the version before that of the others."""
 
+    listed: bool = False
+    """Whether nodes are given the addresses of the others."""
+
     files: bool = False
     """Whether nodes keep their stores in files, as devices do."""
 
@@ -145,6 +150,7 @@ def draw_history(approach: str, seed: int) -> History:
         if draw.random() < 0.15:
             steps.append(Delete(min(ACTIVE_S, at_s + draw.uniform(0.5, 30.0)), node, f"o{number}"))
     steps += _crash(steps, Random(f"crash/{approach}/{seed}"))
+    steps += _leave(nodes, Random(f"leave/{approach}/{seed}"))
     history = History(
         approach,
         seed,
@@ -156,8 +162,12 @@ def draw_history(approach: str, seed: int) -> History:
         lie_s,
     )
     draw = Random(f"crowd/{approach}/{seed}")
-    in_files = Random(f"files/{approach}/{seed}").random() < FILES
-    history = msgspec.structs.replace(history, closed=draw.random() < CLOSED, files=in_files)
+    history = msgspec.structs.replace(
+        history,
+        closed=draw.random() < CLOSED,
+        listed=Random(f"listed/{approach}/{seed}").random() < LISTED,
+        files=Random(f"files/{approach}/{seed}").random() < FILES,
+    )
     if not lie_s and not find_approach(approach).capabilities.needs_server and draw.random() < OLDER:
         history = msgspec.structs.replace(history, older=draw.randint(1, nodes - 2))
     spread = not lie_s and draw.random() < SPREAD.get(approach, 0.0)  # a liar may be the only member of a cell
@@ -171,6 +181,12 @@ def _crash(steps: list[Step], draw: Random) -> list[Step]:
         return []
     act = draw.choice(acts)
     return [Kill(act.at_s + draw.uniform(0.0, CRASH_S), act.node, draw.choice((0.5, 4.0)))]
+
+
+def _leave(nodes: int, draw: Random) -> list[Step]:
+    if draw.random() > LEAVES:
+        return []
+    return [Leave(draw.uniform(8.0, ACTIVE_S - 15.0), draw.randrange(nodes), draw.choice((1.0, 10.0)))]
 
 
 def _spread(history: History, draw: Random) -> History:

@@ -23,11 +23,11 @@ MAX_OFF_S = 1.5
 MAX_IDLE_FRAMES_PER_S = 12.0
 MAX_UNACKNOWLEDGED = 16
 """Messages and parcels of a node under way at the end."""
-RECORDS_EACH = 40
+RECORDS_EACH = 2
 """Records that an operation, or a notification, may leave on a disk, …"""
-RECORDS = 400
+RECORDS = 100
 """… beyond these."""
-MAX_TIMERS = 400
+MAX_TIMERS = 40
 
 
 def judge(history: History, evidence: HistoryEvidence) -> list[str]:
@@ -113,6 +113,8 @@ def _judge_nodes(history: History, evidence: HistoryEvidence) -> Iterator[str]:
             yield f"node {node} sends {evidence.idle_frames_per_s[node]:.1f} frames a second while idle"
         if remains.unacknowledged > MAX_UNACKNOWLEDGED:
             yield f"node {node} has {remains.unacknowledged} messages under way while idle"
+        if remains.unfinished and history.liar < 0:
+            yield f"node {node} holds {remains.unfinished} records of what should have ended"
         if remains.records > most or remains.timers > MAX_TIMERS:
             yield f"node {node} holds {remains.records} records and {remains.timers} timers"
 

@@ -364,12 +364,12 @@ class Machines:
         for host in sender.machine.hosts if self.weather.multicast else ():
             arrive = partial(VirtualEndpoint.receive_announcement, source=(host, sender.options.discovery_port))
             listening = [one for one in self._endpoints(sender) if one.options.discovery_port]
-            near = [one for one in listening if any(_same_family(host, own) for own in one.machine.hosts)]
+            near = [one for one in listening if any(same_family(host, own) for own in one.machine.hosts)]
             self._transmit(sender, datagram, [(one, arrive) for one in near])
 
     def _source(self, sender: VirtualEndpoint, to: Address) -> Address | None:
         """The address from which a datagram leaves, if this machine can reach that family at all."""
-        hosts = [host for host in sender.machine.hosts if _same_family(host, to[0])]
+        hosts = [host for host in sender.machine.hosts if same_family(host, to[0])]
         return (hosts[0], sender.address[1]) if hosts else None
 
     def _endpoints(self, sender: VirtualEndpoint) -> list[VirtualEndpoint]:
@@ -405,5 +405,5 @@ class Machines:
         machine.do(lambda: arrive(receiver, datagram))
 
 
-def _same_family(one: str, other: str) -> bool:
+def same_family(one: str, other: str) -> bool:
     return (":" in one) == (":" in other)

@@ -33,7 +33,8 @@ from thyme.fuzz.live.histories import (
     Unsubscribe,
 )
 from thyme.fuzz.live.lying_member import corrupt
-from thyme.fuzz.live.machines import EPOCH_S, Machine, Machines
+from thyme.fuzz.live.machines import EPOCH_S, Machine, Machines, same_family
+from thyme.host import StoreFull
 from thyme.live import Node
 from thyme.live.node.clock import Clock
 from thyme.live.node.notifications import Notice
@@ -52,10 +53,14 @@ END_S = 150.0
 IDLE_S = 20.0
 """Idle time before that, to measure idle traffic."""
 ASTRAY_S = 1.0
+RESTART_S = 1.0
+"""A node that could not start is started again after this."""
 PORT = 9_000
 MEMORY_DISK = Path("/dev/shm")
 """Where stores in files are, if the system has it: their syncs need no disk."""
 CLOSED = Namespace("closed", bytes(range(SECRET_BYTES)), closed=True)
+UNFINISHED = ("to tell", "new subscription")
+"""Kinds of records of what is under way."""
 MAX_MACHINES = 1_000
 """Starts and restarts in one history."""
 RETRIEVED = 5
@@ -109,6 +114,8 @@ class Remains(msgspec.Struct, frozen=True):
     unacknowledged: int
     """Messages that wait, and parcels under way."""
     records: int
+    unfinished: int
+    """Of these, those of `UNFINISHED`."""
     timers: int
 
 
@@ -295,11 +302,34 @@ class Player:
                 one.ended |= one.node == device.index
             self.told_s = {key: at_s for key, at_s in self.told_s.items() if key[0] != device.index}
 
+    def leave(self, device: VirtualDevice, until_s: float) -> None:
+        node, machine = device.node, device.running()
+        if node is None:
+            return
+        device.node = None
+
+        async def close() -> None:
+            await node.close()
+            self.machines.at(self.machines.now_s, gone)
+
+        def gone() -> None:
+            if not machine.dead:
+                self.lose(device, store=False)
+                self.say(f"{device.index}: has left")
+                self.machines.at(until_s, partial(self.start, device))
+
+        machine.begin(close())
+
     def start(self, device: VirtualDevice) -> None:
         history, hosts = self.history, device.hosts
         older = history.nodes - device.index <= history.older
         machine = device.machine = self.machines.start(str(device.index), hosts, device.wrong_s, older=older)
         self.say(f"{device.index}: started")
+
+        def again() -> None:
+            if not machine.dead:
+                self.lose(device, store=False)
+                self.start(device)
 
         async def live() -> None:
             node = Node(
@@ -313,10 +343,17 @@ class Player:
                 settings=_settings(history),
                 seed=MAX_MACHINES * history.seed + machine.number,
                 position=device.place,
+                peers=self._listed(device) if history.listed else (),
                 log_to=self._log,
             )
             node.on_notice = partial(self._notice, device, machine)
-            await node.__aenter__()
+            try:
+                await node.__aenter__()
+            except StoreFull:
+                self.say(f"{device.index}: its disk is failing, so it does not start")
+                self.reach("start on a failing disk")
+                self.machines.at(self.machines.now_s + RESTART_S, again)
+                return
             node.device.host.sending = self._count_sent
             device.node = node
             self.say(f"{device.index}: takes part")
@@ -331,6 +368,16 @@ class Player:
                 action()
 
         machine.begin(live())
+
+    def _listed(self, device: VirtualDevice) -> list[str]:
+        """Addresses of the other devices that a device can reach."""
+        hosts = device.hosts if self.history.everywhere else device.hosts[:1]
+        found = [
+            next(to for to in one.hosts if any(same_family(to, own) for own in hosts))
+            for one in self.devices
+            if one is not device
+        ]
+        return [f"[{host}]:{PORT}" if ":" in host else f"{host}:{PORT}" for host in found]
 
     def _off_s(self, node: Node) -> float:
         """Offset of a node's time from the correct time."""
@@ -463,7 +510,11 @@ class Player:
             if device.node is not None and device.machine is not None:
                 own, loop = device.node.device, device.machine.loop
                 remains = Remains(
-                    len(own.neighbours()), own.host.link.unacknowledged, device.disk.records(), loop.timers()
+                    len(own.neighbours()),
+                    own.host.link.unacknowledged,
+                    device.disk.records(),
+                    sum(1 for kind in UNFINISHED for _ in device.disk.items(kind)),
+                    loop.timers(),
                 )
                 evidence.remains[device.index] = remains
                 evidence.off_s[device.index] = self._off_s(device.node)
