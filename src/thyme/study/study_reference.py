@@ -33,9 +33,9 @@ changes one key from the command line.
   in variations, the commands that start it at the event, a replay of half a minute, numbers and figures. Figures show
   their numbers under the pointer, and a click on a column's head sorts a table.
 
-![The report of `make study`, on a desktop and on a phone](../figures/report.webp)
+![The report of a study, on a desktop and on a phone](../figures/report.webp)
 
-*The report of `make study`. The answer comes first, then its assumptions, when it changes, and commands for the event.*
+*The report of the [tutorial](../tutorials/study.md). First the answer, its assumptions, variations, and commands for the event.*
 
 This page is printed by `thyme study keys`, from the types themselves.
 
