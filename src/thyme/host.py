@@ -101,6 +101,9 @@ class Host(Interface):
     def alone(self) -> bool:
         """Whether it is certain that nobody is in range; a radio cannot know, a link with a list of peers can."""
 
+    def idle(self) -> bool:
+        """Whether no frame of this node waits to be sent, so that the channel has room as far as it knows."""
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer: ...
     def record(self, event: LogRecord) -> None: ...
 

@@ -56,6 +56,9 @@ class FakeHost:
     def part_bytes(self) -> int:
         return 0
 
+    def idle(self) -> bool:
+        return True
+
     def after(self, delay_s: float, action: Callable[[], None]) -> _Timer:
         if delay_s == 0.0:
             self.due.append(action)

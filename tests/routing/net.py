@@ -132,6 +132,9 @@ class FakeHost:
     def part_bytes(self) -> int:
         return 0
 
+    def idle(self) -> bool:
+        return True
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Alarm:
         assert delay_s >= 0.0
         return self.net.after(delay_s, lambda: action() if self.on else None)

@@ -37,6 +37,7 @@ class SimulationContext(Protocol):
     movement: Movement
 
     def send(self, sender: int, to: int, message: Message, failed: Failed, unsent: Failed = None) -> None: ...
+    def idle(self, node: NodeId) -> bool: ...
     def changed(self, node: NodeId) -> None:
         """A node was switched on or off."""
 
@@ -152,6 +153,9 @@ class SimulatedHost:
     def part_bytes(self) -> int:
         """Frames of a radio are small."""
         return 0
+
+    def idle(self) -> bool:
+        return self._simulation.idle(self.node)
 
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self._engine.after(delay_s, action, self)

@@ -201,6 +201,9 @@ class Simulation:
         """How broadcasts of a type are received."""
         return BroadcastReception(kind, self.engine, self.hosts, self._receivers)
 
+    def idle(self, node: NodeId) -> bool:
+        return self.radio.idle(node)
+
     def changed(self, node: NodeId) -> None:
         """A node was started or stopped."""
         for kind in self._kinds.values():

@@ -44,7 +44,7 @@ class Holder(LoneCell):
 
 
 def test_a_large_content_is_held_by_a_few_devices_and_not_by_all_members(tmp_path: Path) -> None:
-    world = CellWorld(tmp_path, [(0, 0)] * 6)
+    world = CellWorld(tmp_path, [(0, 0)] * 6, {"cast": False})
     metadata = world.insert(0, "photo", "goal", data=PHOTO, wait_s=20.0)
     assert holders(world, metadata.key) == [0], "whoever retrieves it first holds it"
     assert world.retrieve(1, metadata, wait_s=20.0) is not None
@@ -90,7 +90,7 @@ def test_a_listed_holder_that_fell_silent_does_not_count() -> None:
 
 def test_who_is_asked_fetches_the_content_unless_it_knows_of_its_deletion() -> None:
     for deleted in (False, True):
-        lone = Holder()
+        lone = Holder(cast=False)
         asked = metadata_of("film", "goal", owner=20, size=5_000, replicas=(replica(20, HERE), replica(21, HERE)))
         if deleted:
             lone.cell.holdings.delete(Deleted(HERE, asked.key))

@@ -136,6 +136,7 @@ def test_members_keep_the_objects_of_their_cell_and_fetch_large_ones() -> None:
     lone, _ = learning()
     lone.arrive(CellState(objects=things), origin=9, form=Form.BROADCAST)
     assert lone.cell.holdings.has_object(small.key)
+    lone.wait(1.0)
     assert lone.take(PartRequest)
     assert not lone.cell.holdings.has_object(large.key)
 
@@ -146,6 +147,7 @@ def test_a_large_object_that_is_handed_over_is_answered_for_when_it_is_here() ->
     handed = CellState(objects=(DataObject(large, b""),), request=7)
     for _ in range(2):
         lone.arrive(handed, target=3)
+    lone.wait(1.0)
     questions = lone.take(PartRequest)
     assert len(questions) == 2, "two parts, each asked for once"
     assert lone.take(CellAnswer) == [], "who gave it would drop it"

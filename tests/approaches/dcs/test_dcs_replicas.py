@@ -239,7 +239,7 @@ def test_whoever_retrieved_an_object_is_a_replica_and_says_so_to_the_cells_of_it
 
 def test_an_announced_object_is_fetched_from_its_announcer_and_kept_for_the_cell_while_a_member() -> None:
     for mode, kept in ((Mode.MEMBER, True), (Mode.MOVING, False)):
-        keeper = Keeper()
+        keeper = Keeper(cast=False)
         metadata = metadata_of("film", "goal", size=len(LARGE))
         state = CellState(objects=(DataObject(metadata, b""),))
         keeper.replicas.fetch_for_cell(Arrival(NodeId(9), HERE, state, HERE, Form.BROADCAST), state, lambda: None)

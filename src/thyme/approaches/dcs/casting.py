@@ -2,8 +2,8 @@
 Thyme FGCS §8).
 
 Whoever is in range gathers the parts for a short while. Who then wants the content, to keep it or for its user, asks
-only for what is missing. Parts are sent slowly enough to leave the channel to other messages, and slower the more other
-nodes cast at the same time.
+only for what is missing. The next part is sent when nothing else of this node waits to be sent, so a busy channel slows
+casts down first, and what is late is not cast any more.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from thyme.wire.codec import MAX_PART_BYTES
 from thyme.wire.geographic import CastPart
 
 GAP_S = 0.002
-"""Between two parts of 1,200 bytes: at 6 Mbit/s most of the channel …"""
-RECENT_S = 0.05
-"""… which those who were heard casting so recently share."""
+"""Between two parts of 1,200 bytes: at 6 Mbit/s most of the channel."""
+BUSY_S = 0.02
+"""How long to wait when other messages wait to be sent."""
 MAX_CAST_BYTES = 8_000_000
 """Larger contents are fetched from their owner."""
 MAX_QUEUED = 64
@@ -39,7 +39,7 @@ QUIET_S = 0.5
 LOOK_S = 0.1
 """How often who waits for a cast looks whether it is over."""
 BACKLOG_S = 3.0
-"""How long after its insertion a neighbour's content is expected to be cast, at most."""
+"""How long after its insertion a content is cast, and expected by neighbours."""
 
 
 class _Heard(msgspec.Struct):
@@ -61,8 +61,6 @@ class Casting:
         self._queue: deque[tuple[Metadata, deque[tuple[int, int]], Callable[[], None]]] = deque()
         self._heard: Bounded[ObjectKey, _Heard] = Bounded(MAX_HEARD, parting=self._forgot)
         self._heard_bytes = 0
-        self._casters: Bounded[NodeId, float] = Bounded(MAX_HEARD, renewing=True)
-        """When others were last heard casting."""
         cell.overhear(CastPart, self._on_part)
 
     def cast(self, metadata: Metadata, begins: Callable[[], None] = lambda: None) -> None:
@@ -108,6 +106,11 @@ class Casting:
 
     def _send_next(self) -> None:
         metadata, left, _ = self._queue[0]
+        if not self._host.idle():
+            self._host.after(BUSY_S, self._send_next)
+            return
+        if self._host.now() - metadata.published_s > BACKLOG_S:
+            left.clear()
         if left:
             offset, size = left.popleft()
             part = self._host.store.read(str(metadata.key), offset, size)
@@ -116,9 +119,7 @@ class Casting:
             else:  # it was deleted
                 left.clear()
         if left:
-            since_s = self._host.now() - RECENT_S
-            others = sum(at_s > since_s for at_s in self._casters.values())
-            self._host.after(GAP_S * (1 + others), self._send_next)
+            self._host.after(GAP_S, self._send_next)
             return
         self._queue.popleft()
         self._queue.rotate(1)
@@ -127,7 +128,6 @@ class Casting:
 
     def _on_part(self, sender: NodeId, message: CastPart) -> None:
         key, size_bytes = message.key, message.size_bytes
-        self._casters[sender] = self._host.now()
         fits = 0 <= message.offset <= size_bytes - len(message.part) and len(message.part) <= MAX_PART_BYTES
         if not (fits and self._cell.options.cast) or size_bytes > MAX_CAST_BYTES or self._cell.contents.has(key):
             return

@@ -21,6 +21,6 @@ def _make(host: Host, settings: CellStorageSettings) -> ReactiveStore:
 
 ONE_CELL = {"width_m": 40.0, "height_m": 40.0}
 """The area of live nodes unless one is given: all in range of each other, wherever they are."""
-_LIVE = {"notify_together": True, "confirmed": True, "grid": ONE_CELL}
+_LIVE = {"notify_together": True, "confirmed": True, "cast": False, "fetches": 8, "grid": ONE_CELL}
 
 ENTRY = Entry(CellStorage.capabilities, CellStorageSettings, _make, _LIVE)

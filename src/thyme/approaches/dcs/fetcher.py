@@ -1,9 +1,10 @@
 """The fetcher: the only way by which a node of Thyme-DCS gets the contents of others (Thyme FGCS §6.5): for its user,
 for its cell, or as one of an object's holders.
 
-Each object is fetched once at a time, however many ask for it. A user's fetch begins at once. The others wait their
-turn, one after the other, while no user's is under way, and make way for one that begins. Parts that arrived are kept
-whichever way a fetch ends (`contents`). If nobody in the replication list has the object, the cells of its metadata are
+Each object is fetched once at a time, however many ask for it. Fetches wait their turn: contents that are fetched one
+after the other arrive sooner than those that compete for the channel. A user's fetches go first; the others have their
+turn when none of them is under way, and make way for one that begins. Parts that arrived are kept whichever way a fetch
+ends (`contents`). If nobody in the replication list has the object, the cells of its metadata are
 asked for the current list, and for a user finally the whole crowd (`lookups`).
 """
 
@@ -33,6 +34,8 @@ GIVE_UP = -1
 """Lookups left after all replicas were asked."""
 LOOKED_UP = (Failure.NOT_FOUND, Failure.TIMEOUT, Failure.DAMAGED)
 """Failures after which the cells of the metadata are asked for the current replicas."""
+TURN_S = 30.0
+"""A fetch that takes longer, since nobody answers or the content is large, keeps no other waiting."""
 MAX_QUEUED = 1_000
 """Fetches that wait their turn; a further one is refused, and whoever notices that a copy is missing asks again."""
 
@@ -44,7 +47,7 @@ class _Fetch(msgspec.Struct, eq=False):
     waiting: list[Fetched]
     lookups: int
     for_user: bool
-    begun: bool = False
+    begun_s: float | None = None
 
 
 class Fetcher:
@@ -81,7 +84,7 @@ class Fetcher:
             fetch = self._by_key[metadata.key] = _Fetch(metadata, source, [done], lookups, for_user)
         if for_user:
             for other in list(self._by_key.values()):
-                if other.begun and not other.for_user:
+                if other.begun_s is not None and not other.for_user:
                     self._fetches.pause(other.metadata.key)
         self._begin_next()
 
@@ -92,12 +95,16 @@ class Fetcher:
         return self._fetches.fetching(key)
 
     def _begin_next(self) -> None:
-        """Begin all fetches of the user, or one other."""
-        ready = [fetch for fetch in self._by_key.values() if fetch.for_user and not fetch.begun]
-        if not ready and not any(fetch.begun for fetch in self._by_key.values()):
+        """Begin those whose turn it is."""
+        since_s = self._cell.host.now() - TURN_S
+        begun = [fetch.begun_s for fetch in self._by_key.values() if fetch.begun_s is not None]
+        ready = [fetch for fetch in self._by_key.values() if fetch.for_user and fetch.begun_s is None]
+        if not ready and not begun:
             ready = list(self._by_key.values())[:1]
-        for fetch in ready:
-            fetch.begun = True
+        free = self._cell.options.fetches - sum(at_s > since_s for at_s in begun)
+        for fetch in ready[: max(0, free)]:
+            fetch.begun_s = self._cell.host.now()
+            self._cell.host.after(TURN_S, self._begin_next)
             expected_s = self._casting.expected_s(fetch.metadata) if fetch.for_user else QUIET_S
             self._casting.when_over(fetch.metadata, partial(self._ask, fetch), expected_s=expected_s)
 
@@ -111,7 +118,7 @@ class Fetcher:
 
     def _asked(self, fetch: _Fetch, outcome: Outcome, data: Content) -> None:
         if outcome.failure is Failure.CANCELLED and not fetch.for_user:
-            fetch.begun = False
+            fetch.begun_s = None
             self._begin_next()
         elif outcome.failure in LOOKED_UP and fetch.lookups > GIVE_UP:
             self._cell.host.after(LOOKUP_S, partial(self._look_up, fetch, outcome))

@@ -8,6 +8,7 @@ from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
 from thyme.model.errors import InputError
+from thyme.model.settings.bounds import AtLeastOne
 from thyme.routing.cells.addresses import GeographicOptions
 from thyme.routing.cells.beacons import BeaconOptions
 
@@ -19,6 +20,9 @@ class GridOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     height_m: float = 0.0
     cell_m: float = 40.0
     namespace: str = ""
+
+
+ALL_AT_ONCE = 1_000
 
 
 class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,9 +46,11 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     copies: int = 3
     """Devices that hold a content larger than one message, its owner and those who retrieved it included. Smaller ones
     are part of the cell's state. 0: all members of the owner's cell hold every content, as in the papers."""
-    cast: bool = False
-    """Whether the owner broadcasts a content of several parts when it is inserted (§8). Off, since broadcasts of
-    802.11g are slow: in a crowd that overloads the channel fewer retrievals succeed."""
+    cast: bool = True
+    """Whether the owner broadcasts a content of several parts when it is inserted (§8). Not on live nodes, whose
+    broadcasts are mostly a datagram to each peer."""
+    fetches: AtLeastOne = 1
+    """Contents that a node fetches at once."""
     sure_members: int = 4
     """In a cell with at most so many other members, an insertion is sent to each in an acknowledged packet before it is
     answered, so that any member that remains has it. With more members, or 0, one broadcast goes to all."""
@@ -115,6 +121,8 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             repair=False,
             notify_together=False,
             copies=0,
+            cast=False,
+            fetches=ALL_AT_ONCE,
             sure_members=0,
             confirmed=False,
             walkers=0,

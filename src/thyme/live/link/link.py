@@ -270,6 +270,10 @@ class Link:
         this machine."""
         return self._paths.part_bytes(self.peers.addresses())
 
+    def idle(self) -> bool:
+        """Whether no unicast waits or is unacknowledged."""
+        return not len(self._unicasts)
+
     def in_group(self, addresses: Iterable[Address]) -> set[Address]:
         """Those that receive the multicast group; none if they are too few."""
         if not self._has_group:

@@ -153,6 +153,9 @@ class UdpLink:
         self.flush()
         return size_bytes
 
+    def idle(self) -> bool:
+        return self.core.idle()
+
     def part_bytes(self) -> int:
         return self.core.part_bytes()
 

@@ -198,6 +198,9 @@ class LiveHost:
     def part_bytes(self) -> int:
         return self.link.part_bytes()
 
+    def idle(self) -> bool:
+        return self.link.idle()
+
     def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
         return self.deferred.add(action) if delay_s <= 0.0 else self.clock.after(delay_s, partial(self._run, action))
 

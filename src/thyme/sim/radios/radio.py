@@ -90,6 +90,9 @@ class Radio(Protocol):
         """False if the node's queue is full: the frame is gone."""
 
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool: ...
+    def idle(self, node: int) -> bool:
+        """Whether a node has no frame to send."""
+
     def advance(self, until_s: float) -> int:
         """The number of rows to report; 0 if `until_s` was reached with nothing to report."""
 

@@ -122,6 +122,9 @@ class DiscRadio:
     def unicast(self, now_s: float, node: int, to: int, frame: int, size_bytes: int, *, bulk: bool = False) -> bool:
         return self._accept(now_s, _Transmission(node, to, frame, size_bytes + self.header_bytes, bulk))
 
+    def idle(self, node: int) -> bool:
+        return not self._queues[node].sending
+
     def skip_sent_reports(self) -> None:
         """A transmission is reported together with its receivers, at no cost."""
 

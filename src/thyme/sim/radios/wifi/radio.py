@@ -73,6 +73,9 @@ class WifiRadio:
             raise AssertionError(f"a frame at {now_s} s, but the radio stands at {self.now_s} s: advance it first")
         return bool(done)
 
+    def idle(self, node: int) -> bool:
+        return bool(self._tables.station["queued"][self._tables.number[node]] == 0)
+
     def advance(self, until_s: float) -> int:
         """Run until `until_s` or until there is something to report; returns the number of rows to read."""
         until = round(until_s * 1e9)
