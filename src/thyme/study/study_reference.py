@@ -35,7 +35,7 @@ changes one key from the command line.
 
 ![The report of a study, on a desktop and on a phone](../figures/report.webp)
 
-*The report of the [tutorial](../tutorials/study.md). First the answer, its assumptions, variations, and commands for the event.*
+*The report of the [tutorial](../tutorials/study.md): the answer, its assumptions, variations, commands for the event.*
 
 This page is printed by `thyme study keys`, from the types themselves.
 
