@@ -47,7 +47,7 @@ LOOK_S = 0.005
 """Between two looks whether a node is up."""
 SERVE = -1
 """A life in which nothing is inserted."""
-APPROACH_MODULES = ["thyme.approaches.ls.entry", "thyme.approaches.dcs.entry", "thyme.approaches.dcs.store"]
+APPROACH_MODULES = ["thyme.approaches.ls.protocol", "thyme.approaches.dcs.protocol"]
 """What a node imports when it knows its approach."""
 _processes = get_context("forkserver")
 _processes.set_forkserver_preload(["__main__", __name__, "pytest", *APPROACH_MODULES, "encodings.idna"])

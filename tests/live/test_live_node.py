@@ -10,8 +10,7 @@ from typing import Any, cast
 import pytest
 from memory_log import MemoryLog
 
-from thyme.approaches.ls.entry import LIVE_JITTER_S
-from thyme.approaches.ls.protocol import LocalStorage
+from thyme.approaches.ls.protocol import LIVE_JITTER_S, LocalStorage
 from thyme.live import Node, OperationError, ReaderTooSlow
 from thyme.live.node.logs.log import FileLog, read_log
 from thyme.live.node.notifications import MAX_WAITING_NOTIFICATIONS, Notice, Notifications

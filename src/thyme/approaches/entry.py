@@ -1,4 +1,4 @@
-"""What the registry knows of an approach besides its name, stated in the module `entry` of its folder."""
+"""What the registry knows of an approach besides its name, the `ENTRY` in the module `protocol` of its package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only list of approaches: their names, what they are, and where each has its entry.
+"""The only list of approaches: their names, what they are, and in which package each is.
 
 Everything that needs to know which approaches there are asks here: scenarios, studies, live nodes, the help text. An
 approach's own modules are imported when it is asked for, so that a node starts with nothing but its own, and a change
@@ -39,7 +39,7 @@ class Approach(msgspec.Struct, frozen=True):
     @property
     def module(self) -> str:
         """Where its entry stands."""
-        return f"thyme.approaches.{self.name}.entry"
+        return f"thyme.approaches.{self.name}.protocol"
 
     @property
     def entry(self) -> Entry:

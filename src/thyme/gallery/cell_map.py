@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from thyme.approaches.dcs.store import CellStorage
+from thyme.approaches.dcs.protocol import CellStorage
 from thyme.gallery.photos import Distance
 from thyme.live.node.node import Node
 from thyme.model.ids import CellId

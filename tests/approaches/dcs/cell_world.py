@@ -7,7 +7,7 @@ from typing import Any
 
 from small_world import SmallWorld
 
-from thyme.approaches.dcs.store import CellStorage
+from thyme.approaches.dcs.protocol import CellStorage
 from thyme.model.records import TrafficKind
 
 CELL_M = 40.0

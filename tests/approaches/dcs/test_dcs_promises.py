@@ -9,7 +9,7 @@ import pytest
 from cell_world import CellWorld
 from small_world import SmallWorld
 
-from thyme.approaches.dcs.store import CellStorage
+from thyme.approaches.dcs.protocol import CellStorage
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId

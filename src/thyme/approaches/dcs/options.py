@@ -7,7 +7,7 @@ import msgspec
 from thyme.approaches.contents import ContentOptions
 from thyme.approaches.interface import StoreLimits
 from thyme.approaches.requests import RetryOptions
-from thyme.model.errors import InputError
+from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.routing.cells.addresses import GeographicOptions
 from thyme.routing.cells.beacons import BeaconOptions
@@ -25,16 +25,18 @@ class GridOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 ALL_AT_ONCE = 1_000
 
 
-class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CellStorageOptions(SettingsRecord, frozen=True, forbid_unknown_fields=True):
+    """Thyme-DCS; `paper` switches off whatever the papers did not implement."""
+
     grid: GridOptions = GridOptions()
     beacons: BeaconOptions = BeaconOptions()
     routing: GeographicOptions = GeographicOptions()
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
-    past_matches: int = 10
+    past_matches: AtLeastOne = 10
     """n: how many of the most recent past matches are delivered at once (§3.3)."""
-    replication_list: int = 8
+    replication_list: AtLeastOne = 8
     """Entries of a replication list; the active replica's is permanent (§6.2.3)."""
     active_replication: bool = True
     """Whether objects are replicated in their owner's cell, unless an insertion says otherwise (§7.1)."""
@@ -103,12 +105,7 @@ class CellStorageOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Whether notifications of one instant to the same subscribers share messages. Live nodes set this."""
     revoked: int = 2_000
     """Unsubscriptions remembered in a cell."""
-
-    def __post_init__(self) -> None:
-        if self.replication_list < 1:
-            raise InputError(f"replication_list is {self.replication_list}; the active replica needs 1 entry")
-        if self.past_matches < 1:
-            raise InputError(f"past_matches is {self.past_matches}; expected at least 1")
+    paper: bool = False
 
     def as_in_the_papers(self) -> CellStorageOptions:
         """The papers' configuration, without the parts that they did not implement."""

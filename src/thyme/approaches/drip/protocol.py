@@ -20,6 +20,7 @@ from thyme.approaches.drip.options import DripOptions, advice
 from thyme.approaches.drip.regions import Regions
 from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
+from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
@@ -377,3 +378,6 @@ class Drip(ReactiveStore):
 
 def _whatever(outcome: Outcome) -> None:
     """A former broker does what it can; nobody waits for it."""
+
+
+ENTRY = Entry(Drip.capabilities, DripOptions, Drip, relative_cost=3, advice=advice)

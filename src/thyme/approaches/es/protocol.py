@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from thyme.approaches.contents import ContentOptions, Contents, Fetches
+from thyme.approaches.entry import Entry
 from thyme.approaches.es.server import NO_REQUEST, Server
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.inbox import Inbox
@@ -25,6 +26,7 @@ from thyme.approaches.interface import (
 )
 from thyme.approaches.pager import Pager
 from thyme.approaches.requests import Requests, RetryOptions
+from thyme.approaches.unicast import RoutedOptions
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES
@@ -34,16 +36,13 @@ from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata
 from thyme.model.queries import Query
 from thyme.model.records import Joined
-from thyme.model.settings import SettingsRecord
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
-from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.message import Message
 from thyme.wire.server import DeleteRequest, InsertRequest, SubscribeRequest, UnsubscribeRequest
 from thyme.wire.storage import Acknowledged, MoreRequest, Notification, PartReply, PartRequest, PastMatches
 
-RouterFactory = Callable[[Host, Deliver], UnicastRouter]
 OWN_OBJECT = "own object"
 MAX_LARGE = 1_000
 """As many as operations may be under way."""
@@ -51,7 +50,9 @@ SERVER = NodeId(-1)
 """The servers as one source of past matches: whoever is asked goes on where another stopped."""
 
 
-class ExternalStorageOptions(SettingsRecord, frozen=True):
+class ExternalStorageOptions(RoutedOptions, frozen=True, forbid_unknown_fields=True):
+    """Thyme-ES and the router below it."""
+
     servers: tuple[int, ...] = ()
     """The server's node, or several; in a scenario without a choice, one node more than the crowd's."""
     past_matches: AtLeastOne = 10
@@ -66,13 +67,13 @@ class ExternalStorage(ReactiveStore):
 
     capabilities = Capabilities(needs_server=True)
 
-    def __init__(self, host: Host, router: RouterFactory, options: ExternalStorageOptions) -> None:
+    def __init__(self, host: Host, options: ExternalStorageOptions) -> None:
         super().__init__(host, options.limits)
         if not options.servers:
             raise InputError("Thyme-ES needs a server: name at least one node in `servers`")
         self.options = options
         self._servers = tuple(NodeId(server) for server in options.servers)
-        self._router = router(host, self._on_message)
+        self._router = options.router(host, self._on_message)
         self._requests = Requests(host, options.retry)
         self._contents = Contents(host)
         self._fetches: Fetches[NodeId] = Fetches(
@@ -247,3 +248,8 @@ class ExternalStorage(ReactiveStore):
                 if not handled and isinstance(message, PartRequest):
                     self._requests.prolong(self._large.get(message.key, NO_REQUEST))
                     self._router.send(origin, self._contents.answer(message))
+
+
+ENTRY = Entry(
+    ExternalStorage.capabilities, ExternalStorageOptions, ExternalStorage, wide_ids=ExternalStorageOptions.wide_ids
+)

@@ -9,12 +9,14 @@ from thyme.approaches.ls.answers import AnswerOptions
 from thyme.approaches.ls.joining import JoinOptions
 from thyme.approaches.ls.notification_queues import NotificationQueueOptions
 from thyme.approaches.requests import RetryOptions
-from thyme.model.settings import SettingsRecord
+from thyme.approaches.unicast import RoutedOptions
 from thyme.model.settings.bounds import AtLeastOne, NotNegative
 from thyme.routing.flooding import FloodingOptions
 
 
-class LocalStorageOptions(SettingsRecord, frozen=True):
+class LocalStorageOptions(RoutedOptions, frozen=True, forbid_unknown_fields=True):
+    """Thyme-LS and the router below it."""
+
     past_matches: AtLeastOne = 10
     """n: past matches of a first batch, the most recent ones (§3.3)."""
     collect_s: NotNegative = 0.25

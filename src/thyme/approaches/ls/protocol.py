@@ -17,12 +17,13 @@ notifications are sure, the newest subscriptions before a crash are asked and an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
+from thyme.approaches.entry import Entry
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -51,7 +52,6 @@ from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.flooding import Flooding
-from thyme.routing.layer import Deliver, UnicastRouter
 from thyme.wire.local import Met, Told
 from thyme.wire.message import Message
 from thyme.wire.storage import (
@@ -67,8 +67,6 @@ from thyme.wire.storage import (
 )
 
 MetadataDecoder = msgspec.msgpack.Decoder(Metadata)
-RouterFactory = Callable[[Host, Deliver], UnicastRouter]
-
 
 KNOWN_SUBSCRIPTIONS = 100_000
 """Subscriptions of others that a node keeps; further ones are dropped."""
@@ -76,6 +74,10 @@ ECHO = RetryOptions(timeout_s=1.0)
 """How long a flood waits to be heard from a neighbour before it is repeated."""
 RETRY_JITTER_S = 0.5
 """Longest random delay before a flood is repeated: floods that started at the same time have collided."""
+LIVE_JITTER_S = 0.005
+"""Longest random delay before a live node floods a message or answers a subscription. In the simulator the delay keeps
+frames of one instant from colliding in the air; below a live node there is a network that takes turns by itself, and a
+link that repeats what is lost."""
 
 
 class LocalStorage(ReactiveStore):
@@ -83,10 +85,10 @@ class LocalStorage(ReactiveStore):
 
     capabilities = Capabilities()
 
-    def __init__(self, host: Host, router: RouterFactory, options: LocalStorageOptions | None = None) -> None:
-        self.options = options or LocalStorageOptions()
-        super().__init__(host, self.options.limits)
-        self._router = router(host, self._on_message)
+    def __init__(self, host: Host, options: LocalStorageOptions) -> None:
+        self.options = options
+        super().__init__(host, options.limits)
+        self._router = options.router(host, self._on_message)
         self._flooding = Flooding(host, self._on_flooded, self.options.flooding, self._router.flood_routes())
         self._requests = Requests(host, self.options.retry)
         self._echoes = Requests(host, ECHO)
@@ -391,3 +393,16 @@ class LocalStorage(ReactiveStore):
             elif self._known.revoke(key, self.host.now()):
                 gone.append((key, self.host.now()))
         return added, gone
+
+
+ENTRY = Entry(
+    LocalStorage.capabilities,
+    LocalStorageOptions,
+    LocalStorage,
+    {
+        "telling": {"sure": True},
+        "answers": {"jitter_s": LIVE_JITTER_S},
+        "flooding": {"jitter_s": LIVE_JITTER_S},
+    },
+    LocalStorageOptions.wide_ids,
+)

@@ -21,6 +21,7 @@ from random import Random
 
 import msgspec
 
+from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
@@ -435,3 +436,6 @@ def _router_of(options: SocialCastOptions, score: CarrierScore, random: Random) 
             return SprayAndWait()
         case "prophet":
             return Prophet(score)
+
+
+ENTRY = Entry(SocialCast.capabilities, SocialCastOptions, SocialCast)

@@ -21,6 +21,7 @@ from math import inf
 import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
+from thyme.approaches.entry import Entry
 from thyme.approaches.inbox import ENDED_S, Inbox
 from thyme.approaches.interface import (
     Capabilities,
@@ -402,3 +403,6 @@ class DirectionalWalks(ReactiveStore):
         self._fetches.on_reply(
             PartReply(fetched.request, fetched.key, fetched.found, fetched.offset, fetched.total_bytes, fetched.part)
         )
+
+
+ENTRY = Entry(DirectionalWalks.capabilities, DirectionalWalksOptions, DirectionalWalks)

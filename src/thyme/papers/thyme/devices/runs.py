@@ -62,7 +62,7 @@ def play_all(
 ) -> tuple[list[DeviceRun], list[FailedRun]]:
     """Play the missing runs, one after the other."""
     play, kept = play or play_run, KeptFiles(folder)
-    code = code_identity(__name__, "thyme.approaches.dcs.entry", "thyme.live.emulation.member")
+    code = code_identity(__name__, "thyme.approaches.dcs.protocol", "thyme.live.emulation.member")
     found: list[DeviceRun] = []
     failed: list[FailedRun] = []
     reused = done = 0

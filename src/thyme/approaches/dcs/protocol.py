@@ -30,6 +30,7 @@ from thyme.approaches.dcs.reconciliation import ComparisonAnswers, Comparisons
 from thyme.approaches.dcs.repair import Repair
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.dcs.subscriber import Subscriber
+from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
 from thyme.host import Host
@@ -50,6 +51,8 @@ class CellStorage(ReactiveStore):
 
     def __init__(self, host: Host, options: CellStorageOptions) -> None:
         super().__init__(host, options.limits)
+        if options.paper:
+            options = options.as_in_the_papers()
         self.cell = cell = Cell(host, options, self._expiries.watch)
         self._frames = cell.frames
         self._copies = Copies(host)
@@ -183,3 +186,9 @@ def _both(done: Done) -> Done:
             done(outcome if first[0].ok else first[0])
 
     return ended
+
+
+ONE_CELL = {"width_m": 40.0, "height_m": 40.0}
+"""The area of live nodes unless one is given: all in range of each other, wherever they are."""
+_LIVE = {"notify_together": True, "confirmed": True, "cast": False, "fetches": 8, "grid": ONE_CELL}
+ENTRY = Entry(CellStorage.capabilities, CellStorageOptions, CellStorage, _LIVE)
