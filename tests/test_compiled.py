@@ -19,7 +19,7 @@ from thyme.sources import own_sources
 
 PACKAGE = Path(thyme.__file__).parent
 DRAW = "from thyme.papers.walks.graph import draw_graph; print(draw_graph(20, 0, 1, 0.9).x.tolist())"
-"""Placement is compiled in graph.py; its chances are compiled in dice.py."""
+"""Placement is compiled in graph.py; its chances are compiled in random_numbers.py."""
 THROW = "import numpy; from thyme.papers.walks.random_numbers import unit; print(unit(numpy.zeros(1, numpy.uint64)))"
 
 
@@ -53,16 +53,16 @@ def test_a_change_in_one_compiled_file_is_seen_by_code_compiled_in_another(works
     assert drawn(workshop) == before
     assert {file: file.stat().st_mtime_ns for file in kept(workshop)} == files, "the second process compiled again"
 
-    dice = workshop / "thyme" / "papers" / "walks" / "dice.py"
-    text = dice.read_text()
+    numbers = workshop / "thyme" / "papers" / "walks" / "random_numbers.py"
+    text = numbers.read_text()
     changed = text.replace("0x9E3779B97F4A7C15", "0x9E3779B97F4A7C17")
     assert changed != text
-    dice.write_text(changed)
+    numbers.write_text(changed)
     after = drawn(workshop)
     assert after != before
     assert drawn(workshop) == after
 
-    dice.write_text(text)
+    numbers.write_text(text)
     assert drawn(workshop) == before
 
 

@@ -115,9 +115,8 @@ class Replicas:
         for metadata in self._copies.retrieved():
             key = metadata.key
             if key.owner != self._cell.host.node and not holdings.has_object(key):
-                yield Evictable(
-                    key, Rank.REPLICA, metadata.size_bytes, metadata.published_s, partial(self._let_go, key)
-                )
+                rank = Rank.FOR_OTHERS if self._copies.is_held(key) else Rank.REPLICA
+                yield Evictable(key, rank, metadata.size_bytes, metadata.published_s, partial(self._let_go, key))
         for metadata in holdings.objects():
             key = metadata.key
             if key.owner != self._cell.host.node and self._contents.has(key):
