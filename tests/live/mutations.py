@@ -181,8 +181,11 @@ def _hidden(owner: Node, batch: int) -> tuple[Metadata, ...]:
 
 
 async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False) -> dict[str, Any]:
-    """Assault a node that has a peer and a subscription; what became of it all, and whether the service went on."""
-    shared = Namespace.drawn("final") if closed_namespace else Namespace.open()
+    """Assault a node that has a peer and a subscription; what became of it all, and whether the service went on. The
+    key of a closed namespace has just been renewed, and datagrams of before and after are altered and played again."""
+    creator = Identity.new()
+    drawn = msgspec.structs.replace(Namespace.drawn("final"), creator=creator.public)
+    shared = drawn if closed_namespace else Namespace.open()
     options: dict[str, Any] = {
         "namespace": shared.invitation(),
         "approach": "ls",
@@ -193,7 +196,7 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
     asyncio.get_running_loop().set_exception_handler(lambda _, context: mistakes.append(context))
     log = MemoryLog()
     async with (
-        Node(store="memory", log_to=log, **options) as victim,
+        Node(identity=creator, store="memory", log_to=log, **options) as victim,
         Node(store="memory", peers=[victim.address], **options) as other,
     ):
         link = victim.device.host.link
@@ -209,6 +212,14 @@ async def assaulted(count: int, seed: int = 1, *, closed_namespace: bool = False
             await other.insert(f"theirs{i}", b"x", ["goal"])
         await asyncio.sleep(0.3)
         recorded = [data for data, _ in tap.received[:RECORDED]]
+        if closed_namespace:
+            tap.received.clear()
+            victim.renew()
+            for i in range(20):
+                await other.insert(f"renewed{i}", b"x", ["goal"])
+            await asyncio.sleep(0.3)
+            assert other.namespace == victim.namespace != shared
+            recorded += [data for data, _ in tap.received[:RECORDED]]
         tap.remove()
         member = None if closed_namespace else await _member(victim)
         assault = Assault(seed, victim, other, wanted, recorded, member)

@@ -62,7 +62,7 @@ def is_near(point: Point, other: Point = THERE) -> bool:
 def test_an_invitation_says_where_the_area_is() -> None:
     namespace = square()
     assert Namespace.invited(namespace.invitation()) == namespace
-    assert namespace.changed().area == SQUARE
+    assert namespace.renewed(b"").area == SQUARE
 
 
 def test_an_invitation_with_a_radio_of_the_future_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,13 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from thyme.cli.namespaces import app as namespaces
 from thyme.cli.node import app
 from thyme.live.daemon.client import Client, NoDaemon
 from thyme.live.daemon.paths import control_path
 from thyme.live.failures import Refused
+from thyme.live.trust.keyring import Keyring
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 
 PROGRAM = [sys.executable, "-c", "from thyme.cli.main import run; run()"]
@@ -41,6 +44,46 @@ def wait_for(client: Client, peers: int = 0) -> Client:
             pass
         time.sleep(0.05)
     raise AssertionError("the daemon did not come up")
+
+
+def test_a_daemon_renews_and_follows_the_key_of_its_namespace(tmp_path: Path) -> None:
+    """As people do it: one device creates, both run daemons, the creator renews, and later excludes somebody."""
+
+    def namespace(*arguments: str, at: str) -> str:
+        given = ["--store", str(tmp_path / at), "--control", str(tmp_path / f"{at}.sock")]
+        done = CliRunner().invoke(namespaces, [*arguments, *given], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output.strip()
+
+    invitation = CliRunner().invoke(namespaces, ["new", "final", "--closed", "--store", str(tmp_path / "one")]).output
+    clients: list[Client] = []
+    running = []
+    for at, shared in (("one", "final"), ("two", invitation.strip())):
+        client = Client(tmp_path / f"{at}.sock")
+        peers = ["--peer", clients[0].status().address] if clients else []
+        given = ["node", "start", "--service", "--control", str(client.path), "--store", str(tmp_path / at)]
+        given += ["--listen", "127.0.0.1:0", "--namespace", shared, "--approach", "ls"]
+        running.append(subprocess.Popen([*PROGRAM, *given, *QUICK, *peers], stdout=subprocess.DEVNULL))
+        clients.append(wait_for(client, len(clients)))
+    try:
+        one, two = clients
+        renewed = namespace("renew", "final", at="one")
+        assert renewed != invitation.strip()
+        give_up_s = time.monotonic() + PATIENCE_S
+        while Keyring(tmp_path / "two").find("final") != Namespace.invited(renewed):
+            assert time.monotonic() < give_up_s
+            time.sleep(0.05)
+        assert (one.status().peers, two.status().peers) == (1, 1)
+        changed = namespace("shut-out", "final", at="one")
+        wait_for(one, 0)
+        assert namespace("join", changed, at="two") == "final has a new key"
+        wait_for(one, 1)
+        one.insert(BytesIO(b"3-3!"), 4, "kick", ["goal"])
+        assert [each.name for each in two.found("goal")] == ["kick"]
+    finally:
+        for client in clients:
+            client.stop()
+    assert [process.wait(PATIENCE_S) for process in running] == [0, 0]
 
 
 def test_status_counts_one_as_one(two: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch) -> None:

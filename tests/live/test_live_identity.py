@@ -100,8 +100,8 @@ def test_an_invitation_says_all_that_a_member_needs() -> None:
     assert node.namespace == closed
     assert (node.options.approach, node.options.settings) == ("dcs", settings)
     assert Node(store="memory", namespace=closed.invitation(), approach="ls").options.settings == {}
-    assert closed.changed().number != closed.number
-    assert closed.changed().folder == closed.folder
+    assert closed.renewed(b"").number != closed.number
+    assert closed.renewed(b"").folder == closed.folder
 
 
 @pytest.mark.parametrize("text", ["thyme:", "thyme:!!!", "thyme:kaA", "thyme:" + "A" * 3000])

@@ -20,6 +20,7 @@ from thyme.live.link.link import LinkOptions
 from thyme.live.link.sealing import FrameError, Seal
 from thyme.live.link.udp import UdpLink
 from thyme.live.link.unicasts import UnicastOptions
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.records import TrafficKind
@@ -34,10 +35,25 @@ LOOPBACK: Address = ("127.0.0.1", 0)
 class End:
     """One end of the link, with what it heard."""
 
-    def __init__(self, node: int, options: LinkOptions | None = None, *, only_listed: bool = False) -> None:
+    def __init__(
+        self,
+        node: int,
+        options: LinkOptions | None = None,
+        *,
+        only_listed: bool = False,
+        namespace: Namespace | None = None,
+    ) -> None:
         self.heard: asyncio.Queue[tuple[int, Message]] = asyncio.Queue()
         self.counts: Counter[tuple[str, str, str]] = Counter()
-        self.link = UdpLink(NodeId(node), Random(node), self._deliver, self._count, options, only_listed=only_listed)
+        self.link = UdpLink(
+            NodeId(node),
+            Random(node),
+            self._deliver,
+            self._count,
+            options,
+            only_listed=only_listed,
+            namespace=namespace,
+        )
 
     def _deliver(self, sender: NodeId, message: Message, size_bytes: int) -> None:
         self.heard.put_nowait((sender, message))

@@ -208,7 +208,7 @@ def test_a_closed_namespace_shows_nothing_and_hears_nobody_else() -> None:
             async with (
                 Node(namespace=invitation, peers=[one.address], **options) as two,
                 Node(namespace="the final", **strange) as stranger,
-                Node(namespace=closed_one.changed().invitation(), **strange) as shut_out,
+                Node(namespace=closed_one.renewed(b"").invitation(), **strange) as shut_out,
             ):
                 stream = await two.subscribe("goal")
                 await one.insert("plainly", b"spoken", ["goal"], b"summarised")

@@ -82,7 +82,7 @@ def test_what_is_signed_in_one_namespace_is_not_believed_in_another(together: in
 
 def test_a_changed_secret_leaves_what_was_signed_before_valid() -> None:
     here = Namespace.drawn("board")
-    invited = Namespace.invited(here.changed().changed().invitation())
+    invited = Namespace.invited(here.renewed(b"").renewed(b"").invitation())
     assert invited.number != here.number
     message = Unsubscribed(KEY, 2.0)
     assert machine(OTHER, invited).decode(machine(ME, here).encode(message)) == message

@@ -13,7 +13,10 @@ from thyme.model.quantities import metres_by_metres, pair_of
 from thyme.model.terminal import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from thyme.approaches.deciding import Decision
+    from thyme.live.daemon.client import Client
     from thyme.live.link.directory import NearbyNamespace
     from thyme.live.trust.keyring import Keyring
     from thyme.live.trust.namespaces import Namespace
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Namespaces: crowds that share a place and nothing else.")
 Folder = Annotated[str, typer.Option("--store", metavar="DIR", help="The folder of the device's key and secrets.")]
+Control = Annotated[str, typer.Option(help="Name of the daemon, or path of its socket.")]
 AROUND_S = 3.5
 """Seconds to listen; members announce their namespace every three seconds."""
 
@@ -84,6 +88,7 @@ def new(
     import msgspec
 
     from thyme.live.trust.approach_choice import AUTO, DEFAULT_APPROACH, ExpectedCrowd, resolved
+    from thyme.live.trust.identity import kept_identity
     from thyme.live.trust.namespaces import Namespace, namespace_of
     from thyme.model.areas import RADIO_RANGES_M
 
@@ -108,7 +113,8 @@ def new(
             "--people, --walking, --switching, and --area without --reference, are for --approach auto; leave them out"
         )
     approach, settings, decision = resolved(approach, _settings(approach, setting), expected)
-    made = msgspec.structs.replace(made, approach=approach, settings=settings, area=ground)
+    creator = kept_identity(_folder(store)).public if made.closed else b""
+    made = msgspec.structs.replace(made, approach=approach, settings=settings, area=ground, creator=creator)
     keyring.add(made)
     if decision is not None:
         _tell(decision)
@@ -159,8 +165,11 @@ def list_all(
     store: Folder = "",
 ) -> None:
     """List the namespaces that this device has joined, and with --around the open ones nearby."""
+    from thyme.study.wording import counted
+
     for one in _keyring(store):
-        print(f"{one.name}  {'closed' if one.closed else 'open'}  {one.approach or 'any approach'}")
+        renewed = f"  key renewed {counted(one.epoch, 'time')}" if one.epoch else ""
+        print(f"{one.name}  {'closed' if one.closed else 'open'}  {one.approach or 'any approach'}{renewed}")
     if around:
         for entry in asyncio.run(_around()):
             print(f"{printable(entry.name)}  around  {printable(entry.approach)}")
@@ -172,8 +181,12 @@ def join(
     passphrase: Annotated[str, typer.Option(help="Passphrase of a closed namespace.")] = "",
     is_open: Annotated[bool, typer.Option("--open", help="Join the open namespace of this name.")] = False,
     store: Folder = "",
+    control: Control = "",
 ) -> None:
-    """Join a namespace. Then use it with `thyme node start --namespace NAME`."""
+    """Join a namespace. Then use it with `thyme node start --namespace NAME`.
+
+    A newer invitation to a namespace gives this device, and its daemon, the namespace's new key.
+    """
     from thyme.live.trust.namespaces import SCHEME, namespace_of
 
     if not (text.startswith(SCHEME) or passphrase or is_open):
@@ -181,8 +194,13 @@ def join(
             f"{text[:60]!r} is not an invitation, which begins with {SCHEME}; to join a namespace by its name, add "
             "--passphrase for a closed one, or --open"
         )
-    joined = namespace_of(text, passphrase)
-    _keyring(store).add(joined)
+    joined, keyring = namespace_of(text, passphrase), _keyring(store)
+    before = keyring.find(joined.name)
+    keyring.add(joined)
+    if before is not None and joined.supersedes(before):
+        _tell_daemon(joined, store, control)
+        print(f"{joined.name} has a new key")
+        return
     print(f"joined {joined.name}; use it with: thyme node start --namespace {joined.name!r}")
 
 
@@ -202,13 +220,55 @@ def invite(
     _show(_keyring(store).get(name), qr=qr)
 
 
+@app.command()
+def renew(name: str, store: Folder = "", control: Control = "") -> None:
+    """Give a closed namespace a new key and print the new invitation. Members take the key from each other.
+
+    Only on the device that created the namespace, while its daemon runs: members hand the key on for a day, and old
+    invitations end then. To exclude somebody, use shut-out.
+    """
+    from thyme.live.trust.namespaces import Namespace
+
+    _keyring(store).get(name)
+    client = _daemon_in(name, store, control)
+    if client is None:
+        raise InputError(
+            f"the daemon of this device does not run in namespace {name!r}, so nobody would get the key; start it: "
+            f"thyme node start --background --namespace {name!r}"
+        )
+    _show(Namespace.invited(client.renew_namespace()))
+
+
 @app.command("shut-out")
-def shut_out(name: str, store: Folder = "") -> None:
-    """Change the secret of a namespace, to exclude a member. Invite the others again."""
+def shut_out(name: str, store: Folder = "", control: Control = "") -> None:
+    """Change the key of a namespace at once, to exclude somebody. Invite the others again."""
+    from thyme.live.trust.identity import kept_identity
+
     keyring = _keyring(store)
-    changed = keyring.get(name).changed()
+    changed = keyring.get(name).renewed(kept_identity(_folder(store)).public)
     keyring.add(changed)
+    _tell_daemon(changed, store, control)
     _show(changed)
+
+
+def _tell_daemon(namespace: Namespace, store: str, control: str) -> None:
+    """The daemon uses the namespace's new key from now on."""
+    if (client := _daemon_in(namespace.name, store, control)) is not None:
+        client.rejoin_namespace(namespace.invitation())
+
+
+def _daemon_in(name: str, store: str, control: str) -> Client | None:
+    """A client of this device's daemon if it runs in this namespace. One with its own --store needs --control."""
+    from thyme.live.daemon.client import Client, NoDaemon
+    from thyme.live.daemon.paths import control_path
+
+    if store and not control:
+        return None
+    client = Client(control_path(control))
+    try:
+        return client if client.status().namespace == name else None
+    except NoDaemon:
+        return None
 
 
 def _show(namespace: Namespace, *, qr: bool = False) -> None:
@@ -220,18 +280,33 @@ def _show(namespace: Namespace, *, qr: bool = False) -> None:
 
 
 def _keyring(store: str) -> Keyring:
-    from thyme.live.store.folders import own_folder
     from thyme.live.trust.keyring import Keyring
 
-    return Keyring(Path(store).expanduser() if store else own_folder())
+    return Keyring(_folder(store))
+
+
+def _folder(store: str) -> Path:
+    from thyme.live.store.folders import own_folder
+
+    return Path(store).expanduser() if store else own_folder()
 
 
 def shared_namespace(name: str, passphrase: str, store: str) -> Namespace:
-    """The namespace that was named: one that this device has joined, else by invitation, or by name and passphrase."""
+    """The namespace that was named: one that this device has joined, else by invitation, or by name and passphrase. If
+    this device has a newer key, with that one."""
     from thyme.live.trust.namespaces import DEFAULT_NAME, namespace_of
 
-    kept = None if passphrase or store == "memory" else _keyring(store).find(name)
-    return kept or namespace_of(name or DEFAULT_NAME, passphrase)
+    keyring = None if store == "memory" else _keyring(store)
+    if keyring is not None and not passphrase and (kept := keyring.find(name)) is not None:
+        return kept
+    named = namespace_of(name or DEFAULT_NAME, passphrase)
+    kept = None if keyring is None else keyring.find(named.name)
+    return kept if kept is not None and kept.supersedes(named) else named
+
+
+def keep_namespace(store: str) -> Callable[[Namespace], None] | None:
+    """What keeps a node's namespace when its key has changed. The file is read anew: other programs write it, too."""
+    return None if store == "memory" else lambda namespace: _keyring(store).add(namespace)
 
 
 async def _around() -> list[NearbyNamespace]:

@@ -14,6 +14,7 @@ from thyme.model.quantities import bytes_of, pair_of, seconds_of
 
 if TYPE_CHECKING:
     from thyme.live.daemon.service import HttpAccess
+    from thyme.live.node.node import Node
     from thyme.live.trust.namespaces import Namespace
 
 DEFAULT = "node"
@@ -148,8 +149,10 @@ def start(
         _start_in_background(control)
         return
     from thyme.approaches.registry import find_approach
-    from thyme.cli.namespaces import shared_namespace
+    from thyme.cli.namespaces import keep_namespace, shared_namespace
+    from thyme.live.daemon.service import serve
     from thyme.live.loop import log_as_json, run
+    from thyme.live.node.node import Node
     from thyme.live.trust.approach_choice import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto
     from thyme.model.settings import keys_of, parse_settings, set_key
     from thyme.model.settings.writing import keys_text
@@ -186,7 +189,9 @@ def start(
             },
         }
         access = _access(control if control or not service else DEFAULT, http, node_id, store)
-        run(_serve(node_id, options, access) if service else _run(node_id, options, access, as_json, stay))
+        node = Node(node_id, **options)
+        node.keep_namespace = keep_namespace(store)
+        run(serve(node, access) if service else _run(node, access, as_json, stay))
     except InputError as error:
         typer.echo(f"thyme: {error}", err=True)
         raise typer.Exit(2) from error
@@ -225,20 +230,12 @@ def _access(control: str, http: str, node_id: int | None, store: str) -> HttpAcc
     return HttpAccess(control_path(control) if control else None, http, folder)
 
 
-async def _run(node_id: int | None, options: dict[str, Any], access: HttpAccess, as_json: bool, stay: bool) -> None:
+async def _run(node: Node, access: HttpAccess, as_json: bool, stay: bool) -> None:
     from thyme.cli.verbs import run_verb
-    from thyme.live.node.node import Node
     from thyme.live.shell import run_node
 
     prompt = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
-    await run_node(Node(node_id, **options), run_verb, access, as_json=as_json, prompt=prompt, stay=stay)
-
-
-async def _serve(node_id: int | None, options: dict[str, Any], access: HttpAccess) -> None:
-    from thyme.live.daemon.service import serve
-    from thyme.live.node.node import Node
-
-    await serve(Node(node_id, **options), access)
+    await run_node(node, run_verb, access, as_json=as_json, prompt=prompt, stay=stay)
 
 
 def _start_in_background(control: str) -> None:

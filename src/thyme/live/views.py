@@ -144,6 +144,8 @@ class StatusView(msgspec.Struct, frozen=True):
     node: str
     name: str
     """What people call this device."""
+    namespace: str
+    """Its name."""
     approach: str
     address: str
     version: str
@@ -199,6 +201,7 @@ def status_view(node: Node, last_event: str = "", streams: int = 0) -> StatusVie
     return StatusView(
         node=str(node.id),
         name=node.name,
+        namespace=node.namespace.name,
         approach=node.options.approach,
         address=node.address,
         version=__version__,

@@ -73,6 +73,14 @@ class Client:
         """The device is called so from now on."""
         self._ask("PUT", "/v1/name", {"name": name})
 
+    def renew_namespace(self) -> str:
+        """Renew the key of the node's namespace; its new invitation."""
+        return str(self._ask("POST", "/v1/namespace/key")["invitation"])
+
+    def rejoin_namespace(self, invitation: str) -> None:
+        """The node's namespace has the key of this newer invitation."""
+        self._ask("PUT", "/v1/namespace/key", {"invitation": invitation})
+
     def peers(self) -> list[PeerView]:
         return msgspec.convert(self._ask("GET", "/v1/peers"), list[PeerView])
 

@@ -45,6 +45,10 @@ class Called(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What people call this device."""
 
 
+class Invitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    invitation: str
+
+
 class Ending(msgspec.Struct, frozen=True):
     process: int
     """It has ended when this process has."""
@@ -76,11 +80,19 @@ async def served(node: Node, access: HttpAccess, stop: Callable[[], object]) -> 
     async def rename(_: Any, called: Called) -> None:
         node.rename(called.name)
 
+    async def renew(_: Any, __: None) -> Invitation:
+        return Invitation(node.renew())
+
+    async def rejoin(_: Any, given: Invitation) -> None:
+        node.rejoin(given.invitation)
+
     def more(_: NodeInterface) -> list[Endpoint]:
         return [
             Endpoint("POST", "/v1/stop", end, "Leave and end", gives=Ending),
             Endpoint("PUT", "/v1/position", place, "Say where the device is now", takes=Here, status=204),
             Endpoint("PUT", "/v1/name", rename, "Say what people call the device", takes=Called, status=204),
+            Endpoint("POST", "/v1/namespace/key", renew, "Renew the namespace's key", gives=Invitation),
+            Endpoint("PUT", "/v1/namespace/key", rejoin, "Use a newer invitation's key", takes=Invitation, status=204),
         ]
 
     if access.control is not None:

@@ -58,12 +58,20 @@ class Directory:
         self._around: Bounded[str, tuple[NearbyNamespace, float]] = Bounded(MAX_AROUND, renewing=True)
         self.own: NearbyNamespace | None = None
         self._expected: NearbyNamespace | None = None
+        self._ours: set[int] = set()
+        """Numbers of this node's namespace: of its key, and of those before that members may still use."""
         self._mistaken_s: float | None = None
 
     def expect(self, namespace: Namespace) -> None:
         """This node shares in this namespace."""
         hint = blake2b(namespace.name.encode(), digest_size=HINT_BYTES, person=b"thyme hint").digest()
         self._expected = NearbyNamespace("", "", {}, hint, namespace.number % 2**NUMBER_BITS)
+        self._ours.add(self._expected.number)
+        self._mistaken_s = None
+
+    def forget_keys(self) -> None:
+        """Others that use a key which this node used before are no members any more."""
+        self._ours.clear()
 
     def announce(self, namespace: Namespace, approach: str, settings: dict[str, Any]) -> None:
         """Announce it, as far as it is open."""
@@ -94,7 +102,7 @@ class Directory:
         if 0 < len(entry.name) <= MAX_NAME_CHARS and entry.name.isprintable():
             self._around[entry.name] = (entry, self._timers.now_s)
         mine = self._expected
-        if mine is not None and entry.hint == mine.hint and entry.number != mine.number:
+        if mine is not None and entry.hint == mine.hint and entry.number not in self._ours:
             if self._mistaken_s is None:
                 logger.warning("namespaces: %s", SAME_NAME)
             self._mistaken_s = self._timers.now_s

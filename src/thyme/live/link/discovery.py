@@ -24,7 +24,7 @@ from thyme.live.link.frames import EVERYBODY, HEADER_BYTES, Frame, Kind, unpack
 from thyme.live.link.greetings import GREETING_BYTES
 from thyme.live.link.peers import Peer, Peers
 from thyme.live.link.reception import Count
-from thyme.live.link.sealing import FrameError, Seal
+from thyme.live.link.sealing import FrameError, Seals
 from thyme.live.link.timers import LinkTimer, Timers
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
@@ -58,7 +58,7 @@ class Finder(msgspec.Struct, frozen=True):
     """What discovery needs from its link."""
 
     node: NodeId
-    seal: Seal
+    seals: Seals
     peers: Peers
     session: int
     address: Callable[[], Address]
@@ -110,7 +110,8 @@ class Discovery:
         if self.directory.receive(data):
             return
         try:
-            frame = unpack(self._link.seal.open(data))
+            opened, behind = self._link.seals.open(data)
+            frame = unpack(opened)
         except FrameError as error:
             self._link.count(TrafficKind.DROPPED, "announcement", len(data), str(error))
             return
@@ -118,7 +119,9 @@ class Discovery:
             return
         peer, (port, session) = self._link.peers.find(frame.sender), _HERE.unpack_from(frame.body)
         if peer is None or peer.address[1] != port:
-            self._greet((source[0], port))
+            here = (source[0], port)
+            self._link.seals.note(here, behind=behind)
+            self._greet(here)
         elif peer.session != session:
             self._link.greet(peer.address)
         else:

@@ -60,6 +60,8 @@ class Kind(IntEnum):
     """An announcement by multicast: I am at this port (`discovery`)."""
     PEERS = 15
     """To a peer: addresses of others (`discovery`)."""
+    RENEWAL = 16
+    """To a peer: the namespace's next key (`trust.renewals`)."""
 
 
 GREETINGS = (Kind.HELLO, Kind.WELCOME)
@@ -69,7 +71,7 @@ DATA = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.PARCEL, Kind.PIECE)
 TO_ALL = (Kind.BROADCAST, Kind.BROADCAST_PIECE, Kind.WHO_HEARS)
 """Accepted by multicast with the mark of a session alone."""
 _KINDS = {int(kind): kind for kind in Kind}
-_WITH_BODY = frozenset((*GREETINGS, *DATA, Kind.ACK, Kind.HERE, Kind.PEERS))
+_WITH_BODY = frozenset((*GREETINGS, *DATA, Kind.ACK, Kind.HERE, Kind.PEERS, Kind.RENEWAL))
 
 
 class Frame(msgspec.Struct):

@@ -10,6 +10,9 @@ valid for a while. Unicasts travel in parcels (`lanes`), which are retransmitted
 up after a few tries; the receiver delivers each message once. A message larger than a datagram is sent in pieces.
 Messages are accepted from nodes that have greeted (`peering`), within each one's budget (`budgets`). Datagrams
 that cannot be decoded are counted and dropped.
+
+When the namespace's key is renewed, a member that has the next key hands it to every peer that still uses the former
+one, over their session, and takes it to be in use from then on. The former key is accepted for another day.
 """
 
 from __future__ import annotations
@@ -44,12 +47,13 @@ from thyme.live.link.paths import PathOptions, Paths
 from thyme.live.link.peering import Peering, PeerOptions
 from thyme.live.link.peers import Peer, Peers, Presence
 from thyme.live.link.reception import Count, Deliver, Receiver, Reception
-from thyme.live.link.sealing import FrameError, Seal
+from thyme.live.link.sealing import FrameError, Seals
 from thyme.live.link.sessions import session_mark
-from thyme.live.link.timers import Timers
+from thyme.live.link.timers import LinkTimer, Timers
 from thyme.live.link.unicasts import UnicastOptions, Unicasts, UnicastSender
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
+from thyme.live.trust.renewals import Renewal, renewed_by, unpack_renewal
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
@@ -65,6 +69,14 @@ ANNOUNCED: Address = ("", 0)
 """In place of an address: to the discovery groups on every interface."""
 MAX_BELIEVED = 1_000
 """Addresses that answered that they receive the multicast group."""
+
+
+HAND_OVER_S = 86_400.0
+"""How long after a renewal the former key is accepted, from members who were away: those who return later need an
+invitation."""
+HAND_OVER_AGAIN_S = 1.0
+"""Between two times that the next key is handed to a peer, which may not have received it."""
+MAX_HANDED = 1_000
 
 
 class MulticastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +128,15 @@ class Link:
         self._node = node = identity.node
         self._identity = identity
         shared = namespace or Namespace.open()
-        self._seal = Seal(shared.number, shared.frame_key, entropy)
+        self.namespace = shared
+        self._seals = Seals(shared, entropy)
+        self._renewal: Renewal | None = None
+        """Of the present key, for peers that use the former one."""
+        self._handed: Bounded[Address, float] = Bounded(MAX_HANDED, renewing=True)
+        self._former: LinkTimer | None = None
+        """Ends the use of the former key."""
+        self.on_renewed: Callable[[Namespace], None] | None = None
+        """Called when a peer has handed over the next key."""
         self.codec = codec
         self._count = count
         self._options = options
@@ -182,6 +202,30 @@ class Link:
         self.reception.clear()
         self._unicasts.cancel()
 
+    def renew(self, namespace: Namespace, renewal: Renewal | None = None) -> None:
+        """Use the next key of the namespace. Its creator's renewal is handed to the peers; without one, this node
+        leaves those that use the former key."""
+        if self._former is not None:
+            self._former.cancel()
+        self.namespace, self._renewal = namespace, renewal
+        if renewal is None:
+            self.peering.say_goodbye()
+            self._seals.renew(namespace, ())
+            self._seals.forget_former()
+            self.peering.begin_again()
+        else:
+            self._seals.renew(namespace, self.peers.all_addresses())
+            self._former = self.timers.after(HAND_OVER_S, self._seals.forget_former)
+
+    def is_behind(self, address: Address) -> bool:
+        """Whether this peer uses the former key."""
+        return self._seals.is_behind(address)
+
+    def hand_over(self) -> None:
+        """Ask all peers for a sign of life, so that those who use the former key are handed the next one now."""
+        for address in self.peers.addresses():
+            self.peering.hello(address)
+
     def receive(self, data: bytes, source: Address, *, grouped: bool = False) -> None:
         """A datagram came, by multicast if `grouped`: then also from strangers and from this node itself."""
         if grouped and self.peers.at(source) is None:
@@ -194,13 +238,17 @@ class Link:
         if not self.peers.may_come(source):
             return "not from a peer"
         try:
-            opened = self._seal.open(data)
+            opened, behind = self._seals.open(data)
+            if self._renewal is not None and (not behind or self.peers.at(source) is None):
+                self._seals.note(source, behind=behind)
             frame = unpack(opened)
             kind, now_s = frame.kind, self.timers.now_s
             if kind is not Kind.ACK and not self._budgets.spend(source, now_s):
                 return "above its sender's budget"
             if kind in GREETING_STATE:
-                return self.peering.handle(frame, source)
+                reason = self.peering.handle(frame, source)
+                self._hand_renewal(source)
+                return reason
             peer = self.peers.at(source)
             if peer is None or peer.node != frame.sender:
                 self.peering.ask(source, len(data))
@@ -208,6 +256,7 @@ class Link:
             body = peer.cipher.open(opened)
             if body is not None:
                 peer.heard_s, frame.body = now_s, body
+                self._hand_renewal(source)
                 if kind is Kind.PARCEL and (count := message_count(body)) > 1:
                     self._budgets.owe(source, now_s, parcel_cost(count) - 1.0)
             elif not (grouped and kind in TO_ALL and frame.mark == session_mark(peer.session)):
@@ -234,8 +283,37 @@ class Link:
                 return self.peering.handle(frame, source)
             case Kind.PEERS:
                 self.discovery.handle_peers(frame)
+            case Kind.RENEWAL:
+                return self._handle_renewal(frame.body, source)
             case Kind.HERE:
                 return "announced to this node alone"
+        return ""
+
+    def _hand_renewal(self, address: Address) -> None:
+        """Hand the next key to a peer that uses the former one."""
+        if self._renewal is None or not self._seals.is_behind(address):
+            return
+        peer, now_s = self.peers.at(address), self.timers.now_s
+        if peer is not None and now_s - self._handed.get(address, -HAND_OVER_AGAIN_S) >= HAND_OVER_AGAIN_S:
+            self._handed[address] = now_s
+            frame = Frame(Kind.RENEWAL, self._node, peer.node, self._next_number(), self._renewal.pack())
+            self.outgoing.append((self._sealed(frame, peer, address), address, "hello"))
+
+    def _handle_renewal(self, body: bytes, source: Address) -> str:
+        renewal = unpack_renewal(body)
+        if renewal is None:
+            return "no renewal"
+        if renewal.epoch > self.namespace.epoch:
+            renewed = renewed_by(self.namespace, renewal)
+            if renewed is None:
+                return "not the creator's renewal"
+            self.renew(renewed, renewal)
+            self._seals.note(source, behind=False)
+            self.peering.hello(source)
+            if self.on_renewed is not None:
+                self.on_renewed(renewed)
+        elif renewal.secret == self.namespace.secret:
+            self._seals.note(source, behind=False)
         return ""
 
     def broadcast(self, message: Message) -> int:
@@ -247,7 +325,7 @@ class Link:
         for address in (self._group, *alone) if together else alone:
             peer = self.peers.at(address)
             for frame in self._broadcast_frames(body, self._paths.datagram_bytes(address)):
-                self.outgoing.append((self._sealed(frame, peer), address, "broadcast"))
+                self.outgoing.append((self._sealed(frame, peer, address), address, "broadcast"))
         return len(body)
 
     def unicast(self, to: NodeId, message: Message, failed: Failed) -> int:
@@ -280,6 +358,7 @@ class Link:
             return set()
         now_s = self.timers.now_s
         receiving = {address for address in addresses if self._receiving_group.get(address, 0.0) > now_s}
+        receiving = {address for address in receiving if not self._seals.is_behind(address)}
         return receiving if len(receiving) >= self._options.multicast.least_peers else set()
 
     def _ask_who_receives(self) -> None:
@@ -291,7 +370,8 @@ class Link:
 
     def _finder(self, random: Random) -> Finder:
         def sealed(kind: Kind, to: NodeId, body: bytes, peer: Peer | None) -> bytes:
-            return self._sealed(Frame(kind, self._node, to, self._next_number(), body), peer)
+            frame = Frame(kind, self._node, to, self._next_number(), body)
+            return self._sealed(frame, peer, None if peer is None else peer.address)
 
         def send(datagram: bytes, address: Address) -> None:
             self.outgoing.append((datagram, address, "hello"))
@@ -302,7 +382,7 @@ class Link:
         known = self.peering
         return Finder(
             self._node,
-            self._seal,
+            self._seals,
             self.peers,
             known.session,
             lambda: self._address,
@@ -321,7 +401,7 @@ class Link:
 
     def _acknowledge(self, to: NodeId, address: Address, numbers: list[int]) -> None:
         frame = Frame(Kind.ACK, self._node, to, self._next_number(), pack_numbers(numbers))
-        self.outgoing.append((self._sealed(frame, self.peers.find(to)), address, "ack"))
+        self.outgoing.append((self._sealed(frame, self.peers.find(to), address), address, "ack"))
 
     def _transmit(self, to: NodeId, kind: Kind, number: int, body: bytes, again: bool) -> None:
         if again:
@@ -329,7 +409,7 @@ class Link:
         peer = self.peers.find(to)
         if peer is not None:
             content = peer.cipher.close(pack_header(kind, self._node, to, number), body)
-            self.outgoing.append((self._seal.close(content), peer.address, "unicast"))
+            self.outgoing.append((self._seals.close(content, peer.address), peer.address, "unicast"))
 
     def _broadcast_frames(self, body: bytes, datagram_bytes: int) -> list[Frame]:
         """One, unless the datagrams of this path are too small."""
@@ -369,20 +449,20 @@ class Link:
     ) -> None:
         frame = Frame(kind, self._node, to, self._next_number())
         if introduction is None:
-            datagram = self._sealed(frame, self.peers.at(address))
+            datagram = self._sealed(frame, self.peers.at(address), address)
         elif kind is Kind.WELCOME:
-            datagram = self._sealed(signed(frame, introduction, self._identity), None)
+            datagram = self._sealed(signed(frame, introduction, self._identity), None, address)
         else:
-            datagram = self._sealed(msgspec.structs.replace(frame, body=introduction.pack()), None)
+            datagram = self._sealed(msgspec.structs.replace(frame, body=introduction.pack()), None, address)
         self.outgoing.append((datagram, address, "hello"))
 
-    def _sealed(self, frame: Frame, peer: Peer | None) -> bytes:
+    def _sealed(self, frame: Frame, peer: Peer | None, address: Address | None) -> bytes:
         """As a datagram, encrypted for one peer or with the mark for the group."""
         if peer is not None:
             header = pack_header(frame.kind, frame.sender, frame.to, frame.number)
-            return self._seal.close(peer.cipher.close(header, frame.body))
+            return self._seals.close(peer.cipher.close(header, frame.body), address)
         mark = session_mark(self.peering.session) if frame.kind in TO_ALL else NO_MARK
-        return self._seal.close(frame.content() + mark)
+        return self._seals.close(frame.content() + mark, address)
 
     def _next_unicast_number(self) -> int:
         self._unicast_numbers += 1

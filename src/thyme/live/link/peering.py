@@ -135,8 +135,20 @@ class Peering:
         for timer in (self._greeting, self._looking):
             if timer:
                 timer.cancel()
+        self.say_goodbye()
+
+    def say_goodbye(self) -> None:
         for address in self._peers.addresses():
             self._send(Kind.GOODBYE, EVERYBODY, address, None)
+
+    def begin_again(self) -> None:
+        """All peers have gone; those that can still read what this node sends will answer."""
+        addresses = self._peers.addresses()
+        for node in self._peers.nodes():
+            if peer := self._peers.find(node):
+                self._remove(peer)
+        for address in addresses:
+            self.hello(address)
 
     def ask(self, address: Address, received_bytes: int = GREETING_BYTES) -> None:
         """Greet an address from which something came that is not believed. Its source may be forged, so no more is sent

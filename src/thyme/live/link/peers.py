@@ -136,6 +136,10 @@ class Peers:
             self._addresses = tuple(peer.address for peer in self._by_node.values())
         return self._addresses
 
+    def all_addresses(self) -> list[Address]:
+        """Of all peers, with their further ones."""
+        return list(self._by_address)
+
     @property
     def patience(self) -> float:
         """How many times as long as usual to wait before each peer is asked something again."""

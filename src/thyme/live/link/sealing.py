@@ -3,15 +3,21 @@
 A datagram is a magic word, the link's version, the namespace's number, a random nonce and the sealed rest. Nobody
 outside a closed namespace can read, make or alter it; it shows only its size and its time. Everybody knows the key of
 an open namespace: there the seal detects accidents, and sessions and signatures protect what members say.
+
+After a renewal of the key (`trust.renewals`), a node also accepts the key before it for a while, and uses it towards
+addresses that are behind, which do not have the new one yet.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import urandom
 
+from thyme.live.link.addresses import Address
+from thyme.live.trust.namespaces import Namespace
 from thyme.live.trust.sodium import RANDOM_NONCE_BYTES, TAG_BYTES, seal, unseal
+from thyme.model.bounded import Bounded
 
 MAGIC = b"TL"
 LINK_VERSION = 9
@@ -20,6 +26,8 @@ VERSION_AT = len(MAGIC)
 _OUTSIDE = struct.Struct("!2sBQ")
 _SEALED_FROM = _OUTSIDE.size + RANDOM_NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES
+MAX_BEHIND = 1_000
+"""Addresses that still use the key before the last renewal."""
 
 
 class FrameError(ValueError):
@@ -39,6 +47,10 @@ class Seal:
         outside, nonce = self._outside, self._entropy(RANDOM_NONCE_BYTES)
         return outside + nonce + seal(frame, outside, nonce, self._key)
 
+    def is_of(self, datagram: bytes) -> bool:
+        """Whether the datagram names this namespace and this key."""
+        return datagram.startswith(self._outside)
+
     def open(self, datagram: bytes) -> bytes:
         """FrameError says in a few fixed words why it cannot be read."""
         if not datagram.startswith(self._outside):
@@ -50,6 +62,51 @@ class Seal:
         if frame is None:
             raise FrameError("a broken seal")
         return frame
+
+
+class Seals:
+    """Of one namespace, whose key may be renewed."""
+
+    def __init__(self, namespace: Namespace, entropy: Callable[[int], bytes] = urandom) -> None:
+        self._entropy = entropy
+        self._latest = Seal(namespace.number, namespace.frame_key, entropy)
+        self._former: Seal | None = None
+        self._behind: Bounded[Address, None] = Bounded(MAX_BEHIND)
+        """They are sent the former seal."""
+
+    def close(self, frame: bytes, address: Address | None) -> bytes:
+        """For an address, or for everybody."""
+        if self._former is not None and address in self._behind:
+            return self._former.close(frame)
+        return self._latest.close(frame)
+
+    def open(self, datagram: bytes) -> tuple[bytes, bool]:
+        """What is in it, and whether it was sealed with the former key. FrameError says in a few fixed words why it
+        cannot be read."""
+        if self._former is not None and self._former.is_of(datagram):
+            return self._former.open(datagram), True
+        return self._latest.open(datagram), False
+
+    def is_behind(self, address: Address) -> bool:
+        return address in self._behind
+
+    def note(self, address: Address, *, behind: bool) -> None:
+        if not behind:
+            self._behind.pop(address, None)
+        elif self._former is not None:
+            self._behind[address] = None
+
+    def renew(self, namespace: Namespace, behind: Iterable[Address]) -> None:
+        """Take the namespace's new key, and use the one so far towards these addresses."""
+        self._former = self._latest
+        self._latest = Seal(namespace.number, namespace.frame_key, self._entropy)
+        self._behind.clear()
+        for address in behind:
+            self._behind[address] = None
+
+    def forget_former(self) -> None:
+        self._former = None
+        self._behind.clear()
 
 
 def _why(datagram: bytes, expected: bytes) -> str:

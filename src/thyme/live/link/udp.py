@@ -19,6 +19,7 @@ from thyme.live.link.reception import Count, Deliver
 from thyme.live.link.sockets import DatagramEndpoint, EndpointOptions, Network, UdpNetwork
 from thyme.live.trust.identity import Identity
 from thyme.live.trust.namespaces import Namespace
+from thyme.live.trust.renewals import Renewal
 from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
 from thyme.wire.message import Message
@@ -119,6 +120,14 @@ class UdpLink:
         """Make these addresses peers, and greet them until they answer."""
         self.core.timers.now_s = self._loop.time()
         self.core.greet(addresses)
+        self.flush()
+
+    def renew(self, namespace: Namespace, renewal: Renewal | None = None) -> None:
+        """Use the next key of the namespace (`Link.renew`), and hand its creator's renewal to the peers."""
+        self.core.timers.now_s = self._loop.time()
+        self.core.renew(namespace, renewal)
+        if renewal is not None:
+            self.core.hand_over()
         self.flush()
 
     async def acquainted(self, patience_s: float = inf) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from secrets import randbits
@@ -44,6 +44,7 @@ from thyme.live.trust.approach_choice import APPROACH_BY_HAND
 from thyme.live.trust.authenticator import SigningAuthenticator
 from thyme.live.trust.identity import FIRST_DERIVED, GIVEN_IDS, Identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace, namespace_of
+from thyme.live.trust.renewals import renewal_of
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.ids import NodeId
@@ -158,7 +159,10 @@ class Device:
         self.approach = found.make(self.host, settings)
         peering = self.host.link.peering
         peering.life, peering.approach, peering.name = self._life(), found.name, options.name
-        self.host.link.discovery.directory.announce(self.namespace, found.name, dict(options.settings))
+        self.on_renewed: Callable[[Namespace], None] | None = None
+        """Called when a member handed over the next key of the namespace."""
+        self.host.link.core.on_renewed = self._renewed
+        self._announce()
 
     @property
     def address(self) -> Address:
@@ -190,6 +194,35 @@ class Device:
         if self._listen == EVERYWHERE and not has_ipv6():
             return "0.0.0.0", 0
         return await resolve(self._listen, "--listen", AF_UNSPEC, any_port=True)
+
+    def renew(self) -> Namespace:
+        """Give the namespace, which this device created, its next key, and hand it to the other members."""
+        renewed, renewal = renewal_of(self.namespace, self.identity)
+        self.namespace = renewed
+        self._announce()
+        self.host.link.renew(renewed, renewal)
+        return renewed
+
+    def take(self, namespace: Namespace) -> None:
+        """Use the key of a new invitation to this namespace, and leave members that do not have it."""
+        self.namespace = namespace
+        self.host.link.discovery.directory.forget_keys()
+        self._announce()
+        self.host.link.renew(namespace)
+
+    def _renewed(self, namespace: Namespace) -> None:
+        self.namespace = namespace
+        self._announce()
+        logger.info("node %d: the key of namespace %r was renewed by its creator", self.options.node, namespace.name)
+        if self.on_renewed is not None:
+            try:
+                self.on_renewed(namespace)
+            except InputError as error:
+                logger.warning("node %d: after its end, this device needs an invitation: %s", self.options.node, error)
+
+    def _announce(self) -> None:
+        found, directory = find_approach(self.options.approach, "--approach"), self.host.link.discovery.directory
+        directory.announce(self.namespace, found.name, dict(self.options.settings))
 
     async def connect(self, peers: Iterable[str]) -> None:
         anywhere = self.address[0] == ANY_6

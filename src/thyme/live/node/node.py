@@ -63,6 +63,7 @@ from thyme.live.store.disk import DiskStore
 from thyme.live.store.folders import MEMORY, Place, identity_at, identity_folder, open_store
 from thyme.live.trust.device_names import device_name_of, keep_name, kept_name
 from thyme.live.trust.identity import FIRST_DERIVED, Identity
+from thyme.live.trust.namespaces import Namespace
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
@@ -113,6 +114,8 @@ class Node:
         self._movement = MovementDetector()
         self._gpsd: Gpsd | None = None
         self._opened_s = 0.0
+        self.keep_namespace: Callable[[Namespace], None] | None = None
+        """Called with the namespace when its key has changed, to keep it for the next start."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -139,6 +142,7 @@ class Node:
             await _close(store)
             raise
         forget_unfinished(store, self.id)
+        device.on_renewed = self._keep
         self._device, self._opened_s = device, asyncio.get_running_loop().time()
         host = device.host
         together = host.codec.insert_together if host.codec.signs else None
@@ -233,6 +237,25 @@ class Node:
             keep_name(self._named_in, self.options.name)
         if self._device is not None:
             self._device.host.link.peering.name = self.options.name
+
+    def renew(self) -> str:
+        """Give the namespace a new key; its new invitation. Members take the key over from each other, those who were
+        away within a day. Only the device that created the namespace can."""
+        self._keep(self.device.renew())
+        return self.namespace.invitation()
+
+    def rejoin(self, invitation: str) -> None:
+        """Use the key of a newer invitation to this namespace. Peers that do not have it are left."""
+        namespace = Namespace.invited(invitation)
+        if not namespace.supersedes(self.namespace):
+            raise InputError(f"this is no newer invitation to namespace {self.namespace.name!r}")
+        self._keep(namespace)
+        self.device.take(namespace)
+
+    def _keep(self, namespace: Namespace) -> None:
+        self.namespace = namespace
+        if self.keep_namespace is not None:
+            self.keep_namespace(namespace)
 
     def name_of(self, node: NodeId) -> str:
         """What people call a node; nothing if it is not known."""

@@ -82,14 +82,21 @@ class Spaces:
         if self.keyring.find(name) is not None:
             raise InputError(f"this device has already joined a namespace {name!r}; leave it, or choose another name")
         made = Namespace.drawn(name) if closed else Namespace.open(name)
-        return await self._join(msgspec.structs.replace(made, approach=approach, settings=settings, area=area), {})
+        creator = self.identity.public if closed else b""
+        given = {"approach": approach, "settings": settings, "area": area, "creator": creator}
+        return await self._join(msgspec.structs.replace(made, **given), {})
 
     async def join(self, text: str, **options: Unpack[NodeOptions]) -> Node:
-        """Share in a namespace: by invitation, by name and passphrase, or an open one by its name."""
+        """Share in a namespace: by invitation, by name and passphrase, or an open one by its name. A newer invitation
+        to one that this device is in gives it the new key."""
         passphrase = options.pop("passphrase", "")
         if text in self.nodes and not passphrase:
             return self.nodes[text]
         namespace = namespace_of(text, passphrase)
+        running = self.nodes.get(namespace.name)
+        if running is not None and namespace.supersedes(running.namespace):
+            running.rejoin(namespace.invitation())
+            return running
         named = {key: value for key, value in options.items() if key in ("approach", "settings")}
         return await self._join(msgspec.structs.replace(namespace, **named), options)
 
@@ -100,13 +107,21 @@ class Spaces:
         if node is not None:
             await node.close()
 
+    async def renew(self, name: str) -> str:
+        """Give a namespace that this device created a new key, which members take over from each other; its new
+        invitation."""
+        self.keyring.get(name)
+        node = self.nodes.get(name)
+        if node is None:
+            raise InputError(f"this device has left namespace {name!r}, so it cannot hand over a new key")
+        return node.renew()
+
     async def shut_out(self, name: str) -> str:
-        """Give a namespace another secret; send the new invitation to everyone except the members to exclude."""
-        changed = self.keyring.get(name).changed()
-        node = self.nodes.pop(name, None)
-        if node is not None:
-            await node.close()
-        await self._join(changed, {})
+        """Give a namespace another key; send the new invitation to everyone except the members to exclude."""
+        changed = self.keyring.get(name).renewed(self.identity.public)
+        self.keyring.add(changed)
+        if (node := self.nodes.get(name)) is not None:
+            node.rejoin(changed.invitation())
         return changed.invitation()
 
     def invitation(self, name: str) -> str:
@@ -129,5 +144,6 @@ class Spaces:
             "namespace": namespace.invitation(),
         }
         node = Node(identity=self.identity, store=self._folder / namespace.folder, **given)
+        node.keep_namespace = self.keyring.add
         self.nodes[namespace.name] = await node.__aenter__()
         return node

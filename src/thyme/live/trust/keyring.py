@@ -38,7 +38,13 @@ class Keyring:
         return found
 
     def add(self, namespace: Namespace) -> None:
-        """Join; one of the same name is replaced only by the same with another secret or other settings."""
+        """Join, or replace the namespace of this name. A secret from before a renewal is refused."""
+        kept = self._kept.get(namespace.name)
+        if kept is not None and kept.supersedes(namespace):
+            raise InputError(
+                f"the key of namespace {namespace.name!r} was renewed since this invitation was made; this device has "
+                "the new one (thyme namespace invite)"
+            )
         if namespace.name not in self._kept and len(self._kept) >= MAX_KEPT:
             raise InputError(f"this device has joined {MAX_KEPT} namespaces; leave one of them first")
         self._kept[namespace.name] = namespace

@@ -12,12 +12,14 @@ import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import product
 from secrets import token_bytes
 from typing import Any
 
 import msgspec
 from nacl import pwhash
 
+from thyme.live.trust.sodium import PUBLIC_BYTES
 from thyme.model.areas import Area
 from thyme.model.errors import InputError
 
@@ -52,6 +54,11 @@ class Namespace(msgspec.Struct, frozen=True):
     """What signatures named before the secret was changed, and still do."""
     area: Area | None = None
     """Where on Earth its members are; nothing in invitations of version 0.1, or if only metres are known."""
+    creator: bytes = b""
+    """Public key of the device that drew the first secret, or that excluded somebody: members take a new key from it
+    (`renewals`). Nothing in invitations of version 0.2."""
+    epoch: int = 0
+    """How often the secret was changed."""
 
     def __post_init__(self) -> None:
         if not self.name.strip() or len(self.name) > MAX_NAME_CHARS or not self.name.isprintable():
@@ -94,7 +101,8 @@ class Namespace(msgspec.Struct, frozen=True):
             namespace = msgspec.convert(msgspec.msgpack.decode(urlsafe_b64decode(coded + b"==")), _Invitation)
         except (ValueError, msgspec.MsgspecError) as error:
             raise InputError(f"{wrong} ({error})") from error
-        if len(namespace.secret) != SECRET_BYTES or len(namespace.origin) not in (0, CONTEXT_BYTES):
+        sizes = (len(namespace.secret), len(namespace.origin), len(namespace.creator))
+        if sizes not in product((SECRET_BYTES,), (0, CONTEXT_BYTES), (0, PUBLIC_BYTES)) or namespace.epoch < 0:
             raise InputError(wrong)
         return cls(*msgspec.structs.astuple(namespace))
 
@@ -103,9 +111,16 @@ class Namespace(msgspec.Struct, frozen=True):
         coded = msgspec.msgpack.encode(_Invitation(*msgspec.structs.astuple(self)))
         return SCHEME + urlsafe_b64encode(coded).decode().rstrip("=")
 
-    def changed(self) -> Namespace:
-        """The same with a new secret, to exclude members: invite the others again."""
-        return msgspec.structs.replace(self, secret=token_bytes(SECRET_BYTES), closed=True, origin=self.context)
+    def renewed(self, creator: bytes) -> Namespace:
+        """The same with a new secret. Members take later ones from the device with this public key."""
+        secret, epoch = token_bytes(SECRET_BYTES), self.epoch + 1
+        return msgspec.structs.replace(
+            self, secret=secret, closed=True, origin=self.context, creator=creator, epoch=epoch
+        )
+
+    def supersedes(self, other: Namespace) -> bool:
+        """Whether it is the same namespace with a later secret."""
+        return (self.name, self.context) == (other.name, other.context) and self.epoch > other.epoch
 
     @property
     def context(self) -> bytes:
@@ -136,6 +151,8 @@ class _Invitation(msgspec.Struct, frozen=True, array_like=True):
     settings: dict[str, Any] = {}
     origin: bytes = b""
     area: Area | None = None
+    creator: bytes = b""
+    epoch: int = 0
 
 
 def namespace_of(text: str, passphrase: str = "") -> Namespace:
