@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -60,6 +61,8 @@ class Work(msgspec.Struct, frozen=True):
     name: str
     arguments: tuple[str, ...]
     small: tuple[str, ...]
+    trace: Callable[[], Path] | None = None
+    """Makes the trace to play; only called for work that is measured."""
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -85,11 +88,12 @@ def bench_before(
             raise InputError(f"--only {', '.join(only)}: no work is called so")
         rows = []
         for number, work in enumerate(works):
+            arguments = (*work.arguments, "--trace", str(work.trace())) if work.trace else work.arguments
             spent: list[Spent | None] = []
             for side, sources in (("before", earlier), ("now", SOURCES)):
                 tell(f"{work.name}: {side}")
                 _play(sources, work.small, Path(scratch) / f"{number}-{side}-small")
-                spent.append(_play(sources, work.arguments, Path(scratch) / f"{number}-{side}"))
+                spent.append(_play(sources, arguments, Path(scratch) / f"{number}-{side}"))
             before, now = spent
             if now is None:
                 raise InputError(f"{work.name}: this commit cannot play it")
@@ -123,21 +127,21 @@ def _works(folder: Path) -> Iterator[Work]:
     yield Work("DSDV, 64 nodes, 720 s", (*arguments, "720"), (*arguments, "70"))
     yield _run(folder, "LS, 100 nodes, 120 s, no operations", "ls", 100, _IDLE)
     for nodes in (100, 196):
-        trace = _static_trace(folder, nodes)
+        trace = cache(partial(_static_trace, folder, nodes))
         for approach in ("es", "ls", "dcs") if nodes == 196 else ("dcs",):
             scenario = _STATIC if approach == "dcs" else _STATIC + _NS3_RULES
             yield _run(folder, f"{approach.upper()}, {nodes} nodes, static preset", approach, nodes, scenario, trace)
-    trace = folder / "crowd.parquet"
-    pq.write_table(table_from_operations(crowd.load(CROWD, 1)), trace)
-    yield _run(folder, f"DCS, crowd of {CROWD:,}, 120 s", "dcs", CROWD, _CROWD, trace)
+    yield _run(folder, f"DCS, crowd of {CROWD:,}, 120 s", "dcs", CROWD, _CROWD, partial(_crowd_trace, folder))
 
 
-def _run(folder: Path, name: str, approach: str, nodes: int, scenario: str, trace: Path | None = None) -> Work:
+def _run(
+    folder: Path, name: str, approach: str, nodes: int, scenario: str, trace: Callable[[], Path] | None = None
+) -> Work:
     file = folder / f"{approach}-{nodes}-{len(scenario)}.toml"
     file.write_text(f'nodes = {nodes}\napproach = "{approach}"\n{scenario}')
     play = (*_THYME, "simulate", str(file), "--out", "")
     small = (*play, "--set", "nodes=16", "--set", "time.until_s=62")
-    return Work(name, (*play, "--trace", str(trace)) if trace else play, small)
+    return Work(name, play, small, trace)
 
 
 def _static_trace(folder: Path, users: int) -> Path:
@@ -146,6 +150,12 @@ def _static_trace(folder: Path, users: int) -> Path:
         _check(_run_python(SOURCES, (*_THYME, "posts", "generate", "--out", str(posts))))
     _check(_run_python(SOURCES, (*_THYME, "trace", "make", str(posts), "--users", str(users), "--out", str(trace))))
     return next(trace.glob("*.parquet"))
+
+
+def _crowd_trace(folder: Path) -> Path:
+    trace = folder / "crowd.parquet"
+    pq.write_table(table_from_operations(crowd.load(CROWD, 1)), trace)
+    return trace
 
 
 def _check(done: subprocess.CompletedProcess[str]) -> None:
