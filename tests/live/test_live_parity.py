@@ -1,16 +1,14 @@
-"""Parity: the same trace on the same lossless topology, in the simulator and over UDP, notifies the same pairs."""
+"""Parity: the same trace on the same lossless topology, in the simulator and on live nodes, notifies the same pairs."""
 
 from __future__ import annotations
 
-import asyncio
 from math import hypot
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crowds import Crowd, CrowdOptions
+from crowds import Crowd
 
-from thyme.model.errors import InputError
 from thyme.model.ids import NodeId
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
@@ -18,6 +16,7 @@ from thyme.sim.run import simulate
 from thyme.sim.scenario import scenario_of
 
 RANGE_M = 100.0
+UNTIL_S = 200.0
 PLACES = ((0.0, 0.0), (90.0, 0.0), (180.0, 0.0), (180.0, 90.0), (270.0, 0.0))
 """A line of four with a branch: nodes 0 and 4 are three hops apart, node 3 hears node 2 alone."""
 NEIGHBOURS = {
@@ -99,7 +98,7 @@ def simulated(folder: Path, settings: dict[str, Any]) -> Rows:
             "venue": {"width_m": 300.0, "height_m": 100.0},
             "movement": {"model": "file", "file": str(topology)},
             "radio": {"model": "disc", "range_m": RANGE_M, "loss": 0.0},
-            "time": {"until_s": 200.0},
+            "time": {"until_s": UNTIL_S},
         },
         "parity",
     )
@@ -107,28 +106,19 @@ def simulated(folder: Path, settings: dict[str, Any]) -> Rows:
     return rows
 
 
-def live(settings: dict[str, Any], speed: float) -> Rows:
-    options = CrowdOptions(settings=settings, speed=speed, patient=True)
-    rows: Rows = asyncio.run(Crowd(NEIGHBOURS, options).play(TRACE)).events()
-    return rows
-
-
-ROUTERS = {"dsdv": 10.0, "ondemand": 20.0}
-"""Seconds of the trace per second: DSDV needs time to spread its tables before the first operation."""
-
-
-@pytest.fixture(scope="module", params=ROUTERS)
+@pytest.fixture(scope="module", params=["dsdv", "ondemand"])
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
-    """What happened in the simulator, and what happened over UDP."""
+    """What happened in the simulator, and what happened on live nodes."""
     settings = {"routing": request.param}
-    return simulated(tmp_path_factory.mktemp("parity"), settings), live(settings, ROUTERS[request.param])
+    live = Crowd(NEIGHBOURS, "ls", settings).play(TRACE, UNTIL_S)
+    return simulated(tmp_path_factory.mktemp("parity"), settings), live
 
 
 def test_the_simulator_and_live_nodes_notify_the_same_pairs(both: tuple[Rows, Rows]) -> None:
-    in_simulator, over_udp = both
+    in_simulator, live = both
     assert set(pairs(in_simulator)) == EXPECTED
-    assert set(pairs(over_udp)) == EXPECTED
-    assert len(pairs(over_udp)) == len(EXPECTED), "nobody was notified twice"
+    assert set(pairs(live)) == EXPECTED
+    assert len(pairs(live)) == len(EXPECTED), "nobody was notified twice"
 
 
 def test_both_lives_record_the_same_operations(both: tuple[Rows, Rows]) -> None:
@@ -137,26 +127,16 @@ def test_both_lives_record_the_same_operations(both: tuple[Rows, Rows]) -> None:
         found = [tuple(row[name] for name in columns) for row in rows if row["kind"] == "issued"]
         return sorted(row for row in found if row[2] not in ("more", "retrieve"))
 
-    in_simulator, over_udp = both
-    assert issued(over_udp) == issued(in_simulator)
-    assert len(issued(over_udp)) == len(TRACE)
-    assert failures(over_udp) == failures(in_simulator) == []
+    in_simulator, live = both
+    assert issued(live) == issued(in_simulator)
+    assert len(issued(live)) == len(TRACE)
+    assert failures(live) == failures(in_simulator) == []
 
 
 def test_live_users_fetch_what_they_are_notified_of(both: tuple[Rows, Rows]) -> None:
-    _, over_udp = both
+    _, live = both
     notified = {(int(subscription.partition("@")[2]), name) for subscription, name in EXPECTED}
-    asked = {(row["node"], row["object"]) for row in over_udp if row["kind"] == "issued" and row["name"] == "retrieve"}
+    asked = {(row["node"], row["object"]) for row in live if row["kind"] == "issued" and row["name"] == "retrieve"}
     assert asked == notified
-    fetched = [row for row in over_udp if row["kind"] == "succeeded" and row["name"] == "retrieve"]
+    fetched = [row for row in live if row["kind"] == "succeeded" and row["name"] == "retrieve"]
     assert len(fetched) == len(notified)
-
-
-def test_a_crowd_whose_neighbours_disagree_is_refused() -> None:
-    with pytest.raises(InputError, match="does not hear"):
-        Crowd({0: [1], 1: []})
-
-
-def test_a_trace_of_somebody_else_is_refused() -> None:
-    with pytest.raises(InputError, match="who is not there"):
-        asyncio.run(Crowd({0: [], 1: []}).play([insert(0, 0.0, 2, "lost", "goal")]))

@@ -1,14 +1,13 @@
-"""Parity of all approaches: one trace, in the simulator and over UDP, notifies the same pairs in both lives."""
+"""Parity of all approaches: one trace, in the simulator and on live nodes, notifies the same pairs in both lives."""
 
 from __future__ import annotations
 
-import asyncio
 from math import hypot
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crowds import Crowd, CrowdOptions
+from crowds import Crowd
 
 from thyme.approaches.registry import find_approach
 from thyme.model.geometry import Point
@@ -23,13 +22,11 @@ NODES = 5
 CROWDS = {"drip": 7}
 """Brokers of DRIP are 0, 3 and 6: so nobody is as near to one as to another, or chance would decide who is a bridge."""
 UNTIL_S = 160.0
-SPEED = 10.0
 STEP_M = {"dcs": 40.0}
 SETTINGS: dict[str, dict[str, Any]] = {
     "es": {"routing": "ondemand"},
     "dcs": {},
-    # Who is near is told by delay: a hop takes longer than what a busy machine adds to it.
-    "drip": {"brokers": 3, "likely_brokers": 1, "copies": 1, "regions": {"hop_wait_s": 0.2}},
+    "drip": {"brokers": 3, "likely_brokers": 1, "copies": 1},
     "socialcast": {"routing": "epidemic", "period_s": 5.0},
     "walks": {},
 }
@@ -122,13 +119,12 @@ def live(approach: str) -> list[tuple[str, str]]:
         settings["grid"] = {"width_m": width_m(approach), "height_m": 40.0}
     if find_approach(approach).capabilities.needs_server:
         settings["servers"] = [nodes(approach)]
-    options = CrowdOptions(approach, settings, speed=SPEED, until_s=UNTIL_S, patience_s=120.0)
-    return pairs(asyncio.run(Crowd(neighbours, options, where).play(trace(approach))).events())
+    return pairs(Crowd(neighbours, approach, settings, where).play(trace(approach), UNTIL_S))
 
 
 @pytest.mark.parametrize("approach", SETTINGS)
 def test_both_lives_notify_the_same_pairs_each_once(approach: str, tmp_path: Path) -> None:
-    in_simulator, over_udp = simulated(approach, tmp_path), live(approach)
+    in_simulator, on_nodes = simulated(approach, tmp_path), live(approach)
     assert set(in_simulator) == expected(approach)
-    assert set(over_udp) == expected(approach)
-    assert len(in_simulator) == len(over_udp) == len(expected(approach))
+    assert set(on_nodes) == expected(approach)
+    assert len(in_simulator) == len(on_nodes) == len(expected(approach))
