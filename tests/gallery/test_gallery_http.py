@@ -122,6 +122,24 @@ def test_what_was_notified_of_can_still_be_downloaded_after_a_restart(tmp_path: 
     asyncio.run(run())
 
 
+def test_devices_have_names_where_people_gave_none(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE_S), gallery(tmp_path / "one") as one:
+            node_of(one).rename("anna's phone")
+            async with (
+                gallery(tmp_path / "two", node_of(one).address, subscribe="goal") as two,
+                client_of(two) as client,
+            ):
+                await post(node_of(one), "kick", "goal", by="")
+                await wait_for(two, "new")
+                (photo,) = (await client.get("/v1/gallery/state")).json()["photos"]
+                assert photo["by"] == "anna's phone"
+                status = (await client.get("/v1/gallery/status")).json()
+                assert (status["name"], status["in_range"]) == (node_of(two).name, ["anna's phone"])
+
+    asyncio.run(run())
+
+
 async def wait_for(application: Application, state: str) -> None:
     assert application.sessions is not None
     while [photo.state for photo in application.sessions.host.sharing.library.photos()] != [state]:

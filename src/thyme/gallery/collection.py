@@ -63,7 +63,7 @@ class Collection:
             tab=TABS.get(photo.state, ""),
             state=photo.state,
             name=photo.name,
-            by=photo.by,
+            by=self.author_of(photo),
             own=photo.state in OWN,
             tags=tuple(tag for tag in photo.tags if tag != EVERY_PHOTO),
             at_s=photo.at_s,
@@ -78,6 +78,11 @@ class Collection:
             error=photo.error,
             told=next(self._told),
         )
+
+    def author_of(self, photo: Photo) -> str:
+        """Who published a photo: the name on its card, or what people call the device; nothing if neither is known."""
+        metadata = None if photo.by else metadata_of(photo)
+        return photo.by if metadata is None else plain(self.node.name_of(metadata.key.owner), BY_CHARS)
 
     def photo(self, name: str) -> Photo:
         photo = self.library.get(name)

@@ -119,6 +119,8 @@ class Flow(msgspec.Struct, frozen=True):
 class NodeStatus(StatusView, frozen=True, kw_only=True):
     """The node's state, and what only the gallery knows."""
 
+    in_range: tuple[str, ...]
+    """Names of the devices in range, as far as they are known."""
     sent: Flow
     received: Flow
     forwarded: Flow

@@ -29,7 +29,7 @@ from thyme.live.failures import RequestError, not_found
 from thyme.live.http.endpoints import Endpoint, Parameter
 from thyme.live.http.guard import SESSION
 from thyme.live.http.interface import NodeInterface
-from thyme.live.views import NewSubscription, QueryView, SubscriptionView, status_view
+from thyme.live.views import NewSubscription, QueryView, SubscriptionView, peer_views, status_view
 from thyme.model.errors import InputError
 from thyme.model.geometry import Point
 from thyme.model.records import TrafficKind
@@ -216,6 +216,7 @@ class GalleryHandlers:
         folder = library.original("x").parent
         return forms.NodeStatus(
             **msgspec.structs.asdict(status_view(node)),
+            in_range=tuple(peer.name for peer in peer_views(node) if peer.name),
             sent=sent,
             received=received,
             forwarded=flow(TrafficKind.FORWARDED),

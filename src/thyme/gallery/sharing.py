@@ -107,7 +107,7 @@ class Sharing:
         """The publisher deleted a photo: it disappears here unless it was downloaded."""
         photo = self.library.of_key(key)
         if photo is not None and photo.state in OFFERED:
-            self.photos.gone(photo.id, photo.by)
+            self.photos.gone(photo.id, self.photos.author_of(photo))
 
     def notified(self, notice: Notice) -> None:
         metadata = notice.metadata
