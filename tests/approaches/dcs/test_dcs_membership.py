@@ -316,6 +316,19 @@ def test_who_comes_back_to_a_cell_it_forgot_or_carries_things_to_another_takes_t
         assert "later" in {metadata.key.oid for metadata in again.holdings.index.objects()}
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_who_walks_on_before_it_is_a_member_again_takes_what_it_held_along(restarted: bool) -> None:
+    node = Newcomer(settle_s=1.0)
+    if restarted:
+        node.cell.holdings.put(Held(HERE, metadata_of("photo", "goal")))
+    node.membership.join()
+    node.cell.holdings.put(Held(HERE, metadata_of("just learnt", "goal")))
+    node.walk_to(4)
+    node.wait(20.0)
+    assert (node.cell.member, node.cell.id) == (True, 4)
+    assert bool(node.cell.holdings.index.object_count) is restarted
+
+
 def test_a_walker_forgets_its_old_cell_in_the_end_unless_it_alone_knows_of_it() -> None:
     for left_s, others_know, kept in ((5.0, True, False), (5.0, False, True), (0.0, True, True)):
         node = walker_out_of_its_cell(others_know=others_know, left_s=left_s, seconds=8)

@@ -60,7 +60,9 @@ class Membership:
         self._watch()
 
     def join(self) -> None:
+        """After a restart, until this node is a member again, it may be the only holder of what it held before."""
         self._began_s = self._host.now()
+        self._carries = self._options.walkers > 0 and any(True for _ in self._cell.holdings.state())
         self._join_here()
 
     def stop(self) -> None:
