@@ -18,6 +18,8 @@ from thyme.fuzz.live.faults import AnyFault, Kill, Leave, Walk, draw_fault
 ACTIVE_S = 60.0
 SETTLE_S = 20.0
 """After the repair: a unicast is given up after 3 s, a peer after 15 s, and what failed is retried within 5 s."""
+STARTS_S = 5.0
+"""A node that starts takes part within this time."""
 TAGS = ("a", "b", "c")
 QUERIES: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]], ...] = (
     ("a", (("a",),), ()),
@@ -120,6 +122,16 @@ class History(msgspec.Struct, frozen=True):
         """The nodes with the version of one, itself included."""
         first_older = self.nodes - self.older
         return range(first_older) if node < first_older else range(first_older, self.nodes)
+
+    def calm(self, from_s: float, to_s: float) -> bool:
+        """Whether nothing disturbs the crowd in this time: no fault, nobody who starts, no liar."""
+        if self.lie_s:
+            return False
+        for step in self.steps:
+            lasts_s = STARTS_S if isinstance(step, Start) else getattr(step, "lasts_s", None)
+            if lasts_s is not None and step.at_s < to_s and step.at_s + lasts_s > from_s:
+                return False
+        return True
 
 
 def draw_history(approach: str, seed: int) -> History:

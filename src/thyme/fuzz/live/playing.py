@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from thyme.fuzz.live.histories import (
     CELL_M,
     QUERIES,
     SETTLE_S,
+    TAGS,
     Delete,
     History,
     Insert,
@@ -63,8 +64,16 @@ UNFINISHED = ("to tell", "new subscription")
 """Kinds of records of what is under way."""
 MAX_MACHINES = 1_000
 """Starts and restarts in one history."""
+INSERTED_AGAIN = 3
+"""Objects that are inserted after that."""
+BETWEEN_S = 5.0
+"""Until one of them is deleted, and until somebody searches."""
+ALL = "a | b | c"
+"""Matches every object."""
 RETRIEVED = 5
 """Objects that each node retrieves at the end."""
+ASK_S = 5.0
+"""How long an application waits for the first past matches before it asks for more."""
 PAST = 1_000
 """Past matches that are asked for at once."""
 COUNTED = {TrafficKind.RETRANSMITTED: "retransmitted", TrafficKind.GIVEN_UP: "unicasts given up"}
@@ -88,13 +97,24 @@ class Inserted(msgspec.Struct):
     content: bytes
     acknowledged_s: float | None = None
     deletion_begun: bool = False
-    deleted: bool = False
+    deleted_s: float | None = None
+    """When its deletion was acknowledged."""
     lost: bool = False
     """Whether its owner lost its store."""
 
     @property
     def lives(self) -> bool:
         return self.acknowledged_s is not None and not self.deletion_begun and not self.lost
+
+    @property
+    def again(self) -> bool:
+        """Whether it was inserted when the crowd had recovered."""
+        return self.name.startswith("again")
+
+    @property
+    def said(self) -> tuple[tuple[str, ...], int, bytes]:
+        """Tags, size and summary."""
+        return tuple(sorted(self.tags)), len(self.content), b""
 
 
 class LiveSubscription(msgspec.Struct):
@@ -105,6 +125,16 @@ class LiveSubscription(msgspec.Struct):
     """When it was acknowledged."""
     ended: bool = False
     """Whether it was to be ended, successfully or not, or lost with its node's store."""
+
+
+class Operation(msgspec.Struct):
+    """What an application asked for."""
+
+    node: int
+    what: str
+    begun_s: float
+    ended_s: float | None = None
+    error: str = ""
 
 
 class Remains(msgspec.Struct, frozen=True):
@@ -130,6 +160,10 @@ class HistoryEvidence(msgspec.Struct):
     subscriptions: list[LiveSubscription] = []
     notices: Counter[Notified] = msgspec.field(default_factory=Counter)
     """How often a node was notified of an object."""
+    first_s: dict[Notified, float] = {}
+    """When a node was first notified of an object."""
+    altered: list[str] = []
+    """Notifications that say of an object what its owner did not."""
     early: frozenset[Notified] = frozenset()
     """What nodes had been notified of soon after the network was whole, at `early_s`."""
     early_s: float = 0.0
@@ -138,6 +172,8 @@ class HistoryEvidence(msgspec.Struct):
     lost_server: bool = False
     """Whether the server, device 0 where there is one, lost its store."""
     found: dict[int, set[tuple[str, int]]] = {}
+    found_again: dict[int, set[tuple[str, int]]] = {}
+    """What a node found after objects were inserted, and one deleted, in the crowd that had recovered."""
     contents: dict[tuple[int, str, int], bytes | str] = {}
     """Contents that a node retrieved at the end, or why it could not."""
     remains: dict[int, Remains] = {}
@@ -148,6 +184,7 @@ class HistoryEvidence(msgspec.Struct):
     off_s: dict[int, float] = {}
     """Offset of each node's time from the correct time at the end."""
     idle_frames_per_s: dict[int, float] = {}
+    operations: list[Operation] = []
     failures: list[str] = []
     states: Counter[str] = msgspec.field(default_factory=Counter)
     """How often each state of interest was reached."""
@@ -254,6 +291,7 @@ class Player:
         machines.run(ACTIVE_S + SETTLE_S)
         self._examine()
         machines.run(machines.now_s + LOOK_S)
+        self._use_again()
         evidence.early, evidence.early_s = frozenset(evidence.notices), ACTIVE_S + SETTLE_S
         machines.run(END_S - IDLE_S)
         before = Counter(machines.counts)
@@ -425,25 +463,35 @@ class Player:
     def _notice(self, device: VirtualDevice, machine: Machine, notice: Notice) -> None:
         if machine.dead:  # its tasks end with the history
             return
-        key = notice.metadata.key
-        notified = (device.index, notice.subscription.sid, key.oid, key.owner - 1)
-        self.evidence.notices[notified] += 1
-        self.told_s[notified] = self.machines.now_s
-        self.say(f"{device.index}: notified of {key.oid}@{key.owner - 1} for subscription {notice.subscription.sid}")
+        evidence, now_s, metadata = self.evidence, self.machines.now_s, notice.metadata
+        name, owner = metadata.key.oid, metadata.key.owner - 1
+        notified = (device.index, notice.subscription.sid, name, owner)
+        evidence.notices[notified] += 1
+        evidence.first_s.setdefault(notified, now_s)
+        self.told_s[notified] = now_s
+        made = evidence.objects.get((name, owner))
+        said = (metadata.tags, metadata.size_bytes, metadata.summary)
+        if made is not None and owner != self.history.liar != device.index and said != made.said:
+            evidence.altered.append(f"node {device.index}, {name}@{owner}: {said}")
+        self.say(f"{device.index}: notified of {name}@{owner} for subscription {notice.subscription.sid}")
 
     def _do(
         self, device: VirtualDevice, text: str, action: Callable[[Node], Awaitable[Any]], done: Callable[[Any], None]
     ) -> None:
         node, machine = device.node, device.running()
         assert node is not None
+        asked = Operation(device.index, text, self.machines.now_s)
+        self.evidence.operations.append(asked)
 
         async def act() -> None:
             try:
                 result = await action(node)
             except Exception as error:
+                asked.ended_s, asked.error = self.machines.now_s, repr(error)
                 self.say(f"{device.index}: {text} failed: {error!r}")
                 self.reach("operations failed")
                 return
+            asked.ended_s = self.machines.now_s
             done(result)
             self.say(f"{device.index}: {text} done")
 
@@ -472,15 +520,21 @@ class Player:
         made.deletion_begun = True
 
         def done(_: object) -> None:
-            made.deleted = True
+            made.deleted_s = self.machines.now_s
 
         self._do(device, f"delete {name}", lambda node: node.delete(name), done)
 
-    def _subscribe(self, device: VirtualDevice, query: int) -> None:
+    def _subscribe(self, device: VirtualDevice, query: int, *, ask: bool = False) -> None:
+        """`ask`: for all of the past, a while later."""
+        node = device.node
+        assert node is not None
+
         def done(stream: Any) -> None:
-            self.evidence.subscriptions.append(
-                LiveSubscription(device.index, query, stream.key.sid, self.machines.now_s)
-            )
+            one = LiveSubscription(device.index, query, stream.key.sid, self.machines.now_s)
+            self.evidence.subscriptions.append(one)
+            if ask:
+                later = partial(self._ask_for_more, device, node, one)
+                self.machines.at(self.machines.now_s + ASK_S, partial(self._begin, device, later))
 
         self._do(device, f"subscribe {QUERIES[query][0]}", lambda node: node.subscribe(QUERIES[query][0]), done)
 
@@ -497,12 +551,36 @@ class Player:
         self.say("the network is whole")
 
     def _examine(self) -> None:
-        """Every node asks for its past, searches for everything, and retrieves some of what it was notified of."""
+        """Every node asks for its past, searches for everything, and retrieves some of what it was notified of. One
+        subscribes once more."""
+        draw = Random(f"examine/{self.history.approach}/{self.history.seed}")
+        newcomer = draw.choice(self.devices)
         for device in self.devices:
             if device.node is None or device.machine is None or not device.machine.runs:
                 self.evidence.failures.append(f"node {device.index} does not run at the end")
             else:
                 device.machine.begin(self._look(device, device.node))
+                if device is newcomer:
+                    self._subscribe(device, draw.randrange(len(QUERIES)), ask=True)
+
+    def _use_again(self) -> None:
+        """Applications go on using the crowd that has recovered."""
+        history, machines = self.history, self.machines
+        draw = Random(f"again/{history.approach}/{history.seed}")
+        for number in range(INSERTED_AGAIN):
+            device = draw.choice(self.devices)
+            tags = tuple(tag for tag in TAGS if draw.random() < 0.5) or ("a",)
+            if device.node is not None:
+                self._insert(device, Insert(machines.now_s, device.index, f"again{number}", tags, 20))
+                if number == 0:
+                    machines.at(machines.now_s + BETWEEN_S, partial(self._delete, device, "again0"))
+        device = draw.choice(self.devices)
+        if device.node is not None:
+            find = partial(self._find, device, device.node, self.evidence.found_again)
+            machines.at(machines.now_s + 2 * BETWEEN_S, partial(self._begin, device, find))
+
+    def _begin(self, device: VirtualDevice, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        device.running().begin(action())
 
     def _count_remains(self) -> None:
         evidence = self.evidence
@@ -544,9 +622,16 @@ class Player:
             except Exception as error:
                 evidence.contents[(device.index, name, owner)] = repr(error)
         try:
-            await node.find("a | b | c")  # the first search may meet routes of a node that was started again
-            found = await node.find("a | b | c")
+            await node.find(ALL)  # the first search may meet routes of a node that was started again
         except Exception as error:
             evidence.failures.append(f"node {device.index} cannot search: {error!r}")
             return
-        evidence.found[device.index] = {(metadata.key.oid, metadata.key.owner - 1) for metadata in found}
+        await self._find(device, node, evidence.found)
+
+    async def _find(self, device: VirtualDevice, node: Node, found: dict[int, set[tuple[str, int]]]) -> None:
+        try:
+            known = await node.find(ALL)
+        except Exception as error:
+            self.evidence.failures.append(f"node {device.index} cannot search: {error!r}")
+            return
+        found[device.index] = {(metadata.key.oid, metadata.key.owner - 1) for metadata in known}
