@@ -265,6 +265,26 @@ def soak(
         draw(found, out)
 
 
+@bench_app.command()
+def real(
+    approach: Annotated[
+        list[str] | None, typer.Option(help="Thyme-LS or Thyme-DCS; repeatable. Default: both.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=10.0, help="How long faults happen.")] = 270.0,
+    seed: Annotated[int, typer.Option(help="Of the faults.")] = 1,
+) -> None:
+    """Six real nodes in network namespaces, with faults: which notifications are lost. Needs root.
+
+    Example: python -m benchmarks real --approach dcs
+    """
+    from benchmarks.live.real.history import APPROACHES, play, render
+
+    rows = [play(name, seconds, seed) for name in approach or APPROACHES]
+    render(rows)
+    if any(row.lost or row.not_found or row.not_retrieved for row in rows):
+        raise typer.Exit(1)
+
+
 @bench_app.command("all")
 def everything(ns3_python: Ns3Python = None) -> None:
     """All of them, one after the other.
