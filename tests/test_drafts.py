@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from thyme.drafts import _prefix, drafted, drop_leftovers, write_file
+from thyme.drafts import draft_prefix, drafted, drop_leftovers, write_file
 
 
 def test_a_file_takes_the_place_of_an_older_one_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_folder_that_holds_something_is_never_replaced(tmp_path: Path) -> None
 def test_what_a_killed_process_left_is_removed_and_what_others_are_drafting_is_not(tmp_path: Path) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    ours, theirs = (tmp_path / f"{_prefix(process)}abc" for process in (gone.pid, os.getpid()))
+    ours, theirs = (tmp_path / f"{draft_prefix(process)}abc" for process in (gone.pid, os.getpid()))
     other = tmp_path / ".draft-elsewhere-1-abc"
     for folder in (ours, theirs, other):
         folder.mkdir()

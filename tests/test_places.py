@@ -8,7 +8,7 @@ import pytest
 
 from thyme.model.errors import InputError
 from thyme.pipeline.manifest import damage_of
-from thyme.places import Remote, _file_system, file_sizes, local_place, place_of, remove, write_file
+from thyme.places import Remote, file_sizes, file_system, local_place, place_of, remove, write_file
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_a_store_that_does_not_answer_is_told_and_is_no_damage(monkeypatch: pyte
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    _file_system.cache_clear()
+    file_system.cache_clear()
     place = Remote("s3://nobody/there")
     with pytest.raises(InputError, match=r"s3://nobody/there/_manifest.json: the store refused \(.*connect"):
         damage_of(place)
-    _file_system.cache_clear()
+    file_system.cache_clear()
 
 
 @pytest.mark.parametrize(

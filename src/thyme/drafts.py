@@ -24,7 +24,7 @@ def drafted(path: Path) -> Iterator[Path]:
     """A path to write to, which replaces `path` when the block ends without an error. The draft of a block that fails,
     and all else that was written beside it, is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=_prefix(os.getpid()), dir=path.parent))
+    folder = Path(tempfile.mkdtemp(prefix=draft_prefix(os.getpid()), dir=path.parent))
     try:
         draft = folder / "draft"
         yield draft
@@ -42,7 +42,7 @@ def drop_leftovers(folder: Path) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _prefix(process: int) -> str:
+def draft_prefix(process: int) -> str:
     return f"{_DRAFT}{_machine()}-{process}-"
 
 

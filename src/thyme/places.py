@@ -61,7 +61,7 @@ class Remote:
         """The file system of the store, as Arrow has it, and the path in it; InputError if there is none."""
         below = self.uri.partition("://")[2]
         store, _, path = below.partition("/")
-        return _file_system(self.scheme, store), f"/{path}" if self.scheme in ("hdfs", "viewfs") else below
+        return file_system(self.scheme, store), f"/{path}" if self.scheme in ("hdfs", "viewfs") else below
 
     def exists(self) -> bool:
         return self._is("File", "Directory")
@@ -216,7 +216,7 @@ def arrow_path(place: Place) -> str:
 
 
 @cache
-def _file_system(scheme: str, store: str) -> Any:
+def file_system(scheme: str, store: str) -> Any:
     from pyarrow import fs
 
     if scheme in S3_SCHEMES:

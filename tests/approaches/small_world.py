@@ -124,7 +124,7 @@ class SmallWorld:
 
     def lose(self, node: int, name: str, number: int) -> None:
         """From now on the n-th message of that name that a node (of ES or LS) sends is lost once on its way."""
-        router: Any = self.node(node)._router  # type: ignore[attr-defined]
+        router: Any = self.node(node).router  # type: ignore[attr-defined]
         send, sent = type(router).send, 0
 
         def send_some(to: NodeId, message: Message, failed: Any = None) -> None:

@@ -95,7 +95,7 @@ def ask(world: SmallWorld, client: int, message: Message) -> None:
     """A client that does not keep to what its own class does."""
     node = world.node(client)
     assert isinstance(node, ExternalStorage)
-    node._router.send(NodeId(SERVER), message)
+    node.router.send(NodeId(SERVER), message)
     world.wait(10.0)
 
 

@@ -69,7 +69,7 @@ def test_an_answer_that_cannot_leave_its_owner_is_sent_again_a_few_times(tmp_pat
     world = SmallWorld(tmp_path, line(3), "ls", QUIET)
     world.wait(60.0)
     world.insert(2, "o", "goal")
-    router: Any = world.node(2)._router  # type: ignore[attr-defined]
+    router: Any = world.node(2).router  # type: ignore[attr-defined]
     tries: list[float] = []
 
     def send(to: NodeId, message: Message, failed: Callable[[], None] | None = None) -> None:
@@ -90,7 +90,7 @@ def test_nobody_answers_a_subscription_that_was_revoked_meanwhile(tmp_path: Path
     world = SmallWorld(tmp_path, line(2), "ls", {**QUIET, "answers": {"jitter_s": 1.0}})
     world.wait(60.0)
     world.insert(1, "o", "goal")
-    router: Any = world.node(1)._router  # type: ignore[attr-defined]
+    router: Any = world.node(1).router  # type: ignore[attr-defined]
     sent: list[Message] = []
     router.send = lambda to, message, failed=None: sent.append(message)
     key = world.subscribe(0, "goal", wait_s=0.01)

@@ -57,6 +57,7 @@ class Air:
         self.cores: list[Core] = []
         self.sent: list[tuple[float, bytes, Address, Address]] = []
         """Every datagram: when, what, from, to."""
+        self.announcements = 0
         self.passes: Pass = lambda data, source, to: True
         self._delay_s = delay_s
         self._pending: list[tuple[float, int, Callable[[], None]]] = []
@@ -126,6 +127,7 @@ class Air:
         outgoing, core.link.outgoing = core.link.outgoing, []
         for data, to, _ in outgoing:
             if to == ANNOUNCED:
+                self.announcements += 1
                 for source in core.addresses:
                     for other in self.cores:
                         if other is not core and any(family_of(one) == family_of(source) for one in other.addresses):

@@ -104,7 +104,7 @@ def say(forger: Node, author: Node, message: Message, to: Node | None = None) ->
             forger.device.host.broadcast(Flooded(author.id, 2**60, 0, payload))
         case _:
             target = NodeId(forger.options.settings["servers"][0]) if to is None else to.id
-            store._router._dispatch(Routed(author.id, target, 0, payload), None, 1)
+            forger.device.host.unicast(target, Routed(author.id, target, 0, payload))
 
 
 async def notified(node: Node, query: str, frame: TimeFrame | None = None) -> tuple[SubscriptionKey, list[str]]:

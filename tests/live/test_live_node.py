@@ -271,9 +271,9 @@ def test_a_killed_node_leaves_a_log_that_reads_and_goes_on(tmp_path: Path) -> No
     path = tmp_path / "node.jsonl"
     killed = FileLog(path)
     killed.record(1.0, NodeId(3), Joined(0.5))
-    killed._file.close()  # what a kill does, without the traffic that was not yet written
-    with path.open("ab") as file:
-        file.write(b'{"at_s": 2.0, "no')
+    left = path.read_bytes()  # what a kill leaves, without the traffic that was not yet written
+    killed.close(1.5)
+    path.write_bytes(left + b'{"at_s": 2.0, "no')
     assert read_log(path).column("kind").to_pylist() == ["joined"]
     again = FileLog(path)
     again.record(3.0, NodeId(3), Counted(TrafficKind.SENT, "Beacon", 2, 40))

@@ -18,7 +18,7 @@ from thyme.live.store.database import LOCK, NAME
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.files import FOLDER
 from thyme.live.store.room import DiskOptions
-from thyme.live.store.writing import INLINE_BYTES
+from thyme.live.store.writing import INLINE_BYTES, Writer
 from thyme.model.errors import InputError
 
 ME = {"node": "1", "approach": "ls"}
@@ -249,13 +249,13 @@ def test_a_journal_that_is_mostly_outdated_is_written_anew(tmp_path: Path, monke
         for i in range(300):
             store.put("other", "same", str(i).encode() * 50)
             await committed(store)
-            sizes.append(store._journal.size_bytes)
+            sizes.append(store.journal.size_bytes)
         assert list(store.items("kind")) == left
 
     async def look(store: DiskStore) -> None:
         assert list(store.items("kind")) == left
         assert list(store.items("other")) == [("same", b"299" * 50)]
-        assert store._journal.size_bytes == sizes[-1]
+        assert store.journal.size_bytes == sizes[-1]
 
     with_store(tmp_path, use)
     with_store(tmp_path, look)
@@ -340,15 +340,15 @@ def test_a_full_store_refuses_what_is_new_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_refuses_what_is_new_and_what_fails_is_answered_when_it_works(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def use(store: DiskStore) -> None:
-        apply, told = store._writer.apply, list[int]()
+        told = list[int]()
 
         def fail(*_: object) -> dict[str, None]:
             raise sqlite3.OperationalError("database or disk is full")
 
-        store._writer.apply = fail  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(Writer, "apply", fail)
         store.put("kind", "key", b"value")
         store.commit(lambda: told.append(1))
         while "cannot write" not in caplog.text:
@@ -356,7 +356,7 @@ def test_a_full_disk_refuses_what_is_new_and_what_fails_is_answered_when_it_work
         with pytest.raises(StoreFull, match="is full"):
             store.put("kind", "new", b"value")
         assert told == []
-        store._writer.apply = apply  # type: ignore[method-assign]
+        monkeypatch.undo()
         while not told:
             await asyncio.sleep(0.005)
         store.put("kind", "new", b"value")

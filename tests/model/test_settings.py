@@ -88,8 +88,6 @@ def test_a_table_that_names_no_model_means_the_default(tmp_path: Path) -> None:
             "[tree]\nbark = 'grey'\n",
             r'tree with model = "oak" has model, acorns, height_m; a model of "birch" has that',
         ),
-        ("[tree.oak]\nacorns = 3\n", r"forest.toml:1: tree.oak.acorns is spelled tree.acorns"),
-        ("[tree.birch]\nbark = 'grey'\n", r'tree.birch.bark is spelled tree.bark with tree.model = "birch"'),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place_and_what_there_is(tmp_path: Path, text: str, told: str) -> None:

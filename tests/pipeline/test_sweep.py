@@ -254,7 +254,7 @@ def test_runs_are_written_where_they_are_played_if_that_place_sees_the_folder(
         raise AssertionError("the driver has nothing to write")
 
     with monkeypatch.context() as patch:
-        patch.setattr("thyme.pipeline.runs.simulations._marked", _unseen)
+        patch.setattr("thyme.pipeline.runs.simulations.marked", _unseen)
         whole = sweep(spark, specs(trace), tmp_path / "unseen")
     with monkeypatch.context() as patch:
         patch.setattr("thyme.pipeline.runs.simulations.keep_run", unused)

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from thyme.approaches.registry import APPROACHES
-from thyme.cli.fuzz import _search
+from thyme.cli.fuzz import search_worlds
 from thyme.fuzz.case import Violation
-from thyme.fuzz.files import read_world, write_world
 from thyme.fuzz.search import Verdict, judge_seed, judge_world, table_of
 from thyme.fuzz.shrink import consistent, shrink
-from thyme.fuzz.worlds import World, draw_world
+from thyme.fuzz.worlds import World, draw_world, read_world, write_world
 from thyme.model.records import OperationKind
 from thyme.sim.traces import check_operations
 
@@ -115,7 +114,7 @@ def test_a_search_tells_of_a_broken_world_when_it_is_found_and_how_far_it_is(
         yield from [Verdict("dcs", 4, 5, 2, ())] * 49
 
     monkeypatch.setattr("thyme.fuzz.search.search", worlds)
-    assert len(_search(["dcs"], range(50), 1, quiet=False)) == 50
+    assert len(search_worlds(["dcs"], range(50), 1, quiet=False)) == 50
     assert told[0].splitlines() == ["dcs 3 breaks once: told again"]
     assert "50 of 50 worlds run, 1 broken" in capsys.readouterr().err
 

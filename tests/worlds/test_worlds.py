@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from thyme.approaches.registry import APPROACHES
-from thyme.fuzz.files import read_world
 from thyme.fuzz.judge import PROMISES
 from thyme.fuzz.search import judge_seed, judge_world
+from thyme.fuzz.worlds import read_world
 
 FOUND = Path(__file__).parent / "found"
 SEEDS = range(1, 13)

@@ -46,8 +46,8 @@ def fuzz(
       thyme fuzz --live --approach ls --seeds 1-20
     """
     from thyme.approaches.registry import APPROACHES, find_approach
-    from thyme.fuzz.files import read_world
     from thyme.fuzz.search import judge_world
+    from thyme.fuzz.worlds import read_world
 
     if live:
         _live(approaches or ["ls", "dcs"], parse_seeds(seeds), jobs)
@@ -58,12 +58,12 @@ def fuzz(
         names = approaches or list(APPROACHES)
         for name in names:
             find_approach(name, "--approach")
-        verdicts = _search(names, parse_seeds(seeds), jobs, quiet=as_json)
+        verdicts = search_worlds(names, parse_seeds(seeds), jobs, quiet=as_json)
     if as_json:
         _print_json(verdicts)
     elif world is not None:
         for violation in verdicts[0].violations:
-            print(f"{violation.promise} at {violation.at_s:.2f} s: {violation.text}")
+            print(violation)
         print(f"{len(verdicts[0].violations)} violations")
     else:
         _print_table(verdicts)
@@ -116,7 +116,7 @@ def parse_seeds(text: str) -> range:
     return range(low, high + 1)
 
 
-def _search(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> list[Verdict]:
+def search_worlds(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> list[Verdict]:
     """Print each world that breaks a promise when it is found, so that a search that is stopped has results."""
     from rich.console import Console
     from rich.progress import Progress
@@ -142,8 +142,8 @@ def _search(names: Sequence[str], seeds: range, jobs: int, *, quiet: bool) -> li
 def _write_smallest(verdicts: Sequence[Verdict], out: Path, jobs: int, *, quiet: bool) -> None:
     from rich.progress import Progress
 
-    from thyme.fuzz.files import write_world
     from thyme.fuzz.search import smallest
+    from thyme.fuzz.worlds import write_world
 
     kinds = {(verdict.approach, promise) for verdict in verdicts for promise in verdict.breaks()}
     findings: list[BrokenPromise] = []

@@ -27,6 +27,9 @@ class Violation(msgspec.Struct, frozen=True):
     at_s: float
     text: str
 
+    def __str__(self) -> str:
+        return f"{self.promise} at {self.at_s:.2f} s: {self.text}"
+
 
 class ObjectCase(msgspec.Struct):
     """An object whose insertion was asked for, and its deletion if that was."""

@@ -8,6 +8,8 @@ key by key and written as it is; no other module knows how a scenario is spelled
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,9 +18,14 @@ import msgspec
 from thyme.approaches.registry import find_approach
 from thyme.fuzz.workload import draw_ends, draw_operations
 from thyme.model.operations import Operation
+from thyme.model.settings import read_toml
+from thyme.model.settings.writing import toml_value
 from thyme.sim.scenario import Scenario, scenario_of
+from thyme.sim.traces import read_trace, write_csv
 from thyme.world.venue import venue_for
 
+SCENARIO, TRACE = "scenario.toml", "trace.csv"
+MAX_FINDINGS_TOLD = 8
 JOINED_S = 10.0
 """All nodes that are on at the start have joined by then."""
 FIRST_OPERATION_S = 35.0
@@ -231,3 +238,40 @@ def _settings(approach: str, draws: Random) -> dict[str, Any]:
         table = settings.setdefault(section, {}) if section else settings
         table[name] = draws.choice(values)
     return settings
+
+
+def write_world(world: World, folder: Path, findings: Sequence[object] = ()) -> Path:
+    """A folder with `trace.csv` and `scenario.toml`, which `thyme simulate` plays; the findings are in its header."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = [f"# {finding}" for finding in findings[:MAX_FINDINGS_TOLD]]
+    if len(findings) > MAX_FINDINGS_TOLD:
+        told.append(f"# and {len(findings) - MAX_FINDINGS_TOLD} more")
+    write_csv(world.operations, folder / TRACE)
+    lines = [*told, *_toml({**world.given, "trace": TRACE})]
+    (folder / SCENARIO).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / SCENARIO
+
+
+def read_world(folder: Path) -> World:
+    given, _ = read_toml(folder / SCENARIO)
+    trace = given.pop("trace", TRACE)
+    return World(given, tuple(read_trace(folder / trace)))
+
+
+def _toml(table: dict[str, Any], path: str = "") -> list[str]:
+    """A table as TOML: its values first, then its sections."""
+    lines = [f"{key} = {_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            below = f"{path}{key}"
+            section = _toml(value, f"{below}.")
+            has_values = any(not isinstance(one, dict) for one in value.values())
+            lines += ["", f"[{below}]"] * has_values + section
+    return lines
+
+
+def _value(value: Any) -> str:
+    """A list of tables has a line for each."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + "".join(f"    {toml_value(one)},\n" for one in value) + "]"
+    return toml_value(value)

@@ -135,7 +135,7 @@ class Doctor:
             for node, at in met.items()
         ]
         for node, host in self._announced.items():
-            if node == self._own and not _is_own(host):
+            if node == self._own and not is_own(host):
                 text = f"{host} has this device's key, node {node}: one of the two must get a key of its own"
                 found.append(Diagnosis(False, text))
             elif node not in met and node != self._own:
@@ -162,7 +162,7 @@ class Doctor:
         ]
 
 
-def _is_own(host: str) -> bool:
+def is_own(host: str) -> bool:
     """Whether an address is one of this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     host, _, interface = host.partition("%")

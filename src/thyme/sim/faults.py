@@ -1,13 +1,14 @@
 """Faults: a chain of small rules that may lose or delay what the radio delivered.
 
-Each rule looks at one delivery and answers pass, delay or drop; the first that does not pass decides. Rules work on
-any radio: losses at random, partitions of the area, jammed places. A dropped unicast is reported to its sender as
-failed, as if the link had given up (without the airtime of the retries).
+Each rule looks at one delivery and lets it pass, delays or drops it; the first that does not let it pass decides. Rules
+work on any radio: losses at random, partitions of the area, jammed places. A dropped unicast is reported to its sender
+as failed, as if the link had given up (without the airtime of the retries).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from random import Random
 from typing import Literal, Protocol
 
@@ -17,20 +18,6 @@ from thyme.model.errors import InputError
 from thyme.sim.engine import Engine
 from thyme.wire.message import Message
 from thyme.world.movement import Movement
-
-
-class Pass(msgspec.Struct, frozen=True):
-    pass
-
-
-class DeliveryFault(msgspec.Struct, frozen=True):
-    """Lost (`delay_s` is None), or late."""
-
-    delay_s: float | None = None
-
-
-PASS = Pass()
-Verdict = Pass | DeliveryFault
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,7 +30,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     kind: Literal["loss", "delay", "partition", "jam"]
     from_s: float = 0.0
-    to_s: float = float("inf")
+    to_s: float = inf
     probability: float = 1.0
     delay_s: float = 0.0
     at_m: float = 0.0
@@ -74,18 +61,19 @@ class FaultContext(Protocol):
     def fault_random(self) -> Random: ...
 
 
-def verdict(rules: Sequence[Rule], world: FaultContext, sender: int, receiver: int, message: Message) -> Verdict:
+def delay_of(rules: Sequence[Rule], world: FaultContext, sender: int, receiver: int, message: Message) -> float | None:
+    """How late a delivery is, in seconds: infinity if it is lost, None if no rule applies."""
     now_s = world.engine.now_s
     for rule in rules:
         if not rule.from_s <= now_s < rule.to_s or (rule.message and type(message).__name__ != rule.message):
             continue
-        answer = _judge(rule, world, sender, receiver)
-        if not isinstance(answer, Pass):
-            return answer
-    return PASS
+        delay_s = _delay_by(rule, world, sender, receiver)
+        if delay_s is not None:
+            return delay_s
+    return None
 
 
-def _judge(rule: Rule, world: FaultContext, sender: int, receiver: int) -> Verdict:
+def _delay_by(rule: Rule, world: FaultContext, sender: int, receiver: int) -> float | None:
     now_s = world.engine.now_s
     match rule.kind:
         case "partition":
@@ -97,7 +85,7 @@ def _judge(rule: Rule, world: FaultContext, sender: int, receiver: int) -> Verdi
         case _:
             hit = True
     if not hit or (rule.probability < 1.0 and world.fault_random.random() >= rule.probability):
-        return PASS
+        return None
     if rule.kind == "delay":
-        return DeliveryFault(world.fault_random.uniform(0.0, rule.delay_s))
-    return DeliveryFault()
+        return world.fault_random.uniform(0.0, rule.delay_s)
+    return inf

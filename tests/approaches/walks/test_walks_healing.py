@@ -19,7 +19,7 @@ from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, SubscriptionKey
 from thyme.sim.faults import Rule
-from thyme.wire.walks import Advert, Advertised
+from thyme.wire.walks import Advert, Advertised, Unlinked
 
 
 def go_off(world: SmallWorld, node: int, orderly: bool) -> None:
@@ -191,7 +191,7 @@ def subscribed_at_both_ends(tmp_path: Path, nodes: int, *, wait_s: float) -> tup
 def test_who_was_cut_off_unheard_and_comes_anew_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
     world, key = subscribed_at_both_ends(tmp_path, 4, wait_s=60.0)
     world.run.world.rules = (Rule("loss"),)
-    walk_node(world, 0)._lose(NodeId(1))
+    walk_node(world, 0).receive(NodeId(1), Unlinked())
     world.unsubscribe(0, key.sid, wait_s=0.5)
     world.run.world.rules = ()
     world.insert(0, "e1", "corner", wait_s=5.0)

@@ -71,7 +71,7 @@ def test_impossible_workloads_are_refused() -> None:
         SocialWorkload(interval_s=0.0)
     with pytest.raises(InputError, match="interval_s is nan"):
         SocialWorkload(interval_s=float("nan"))
-    with pytest.raises(InputError, match="subscribed_s is 1, from_s 9 and to_s 5; expected finite numbers, 0 ≤"):
+    with pytest.raises(InputError, match="from_s is 9 and to_s 5; expected finite numbers, 1 ≤"):
         SocialWorkload(from_s=9.0, to_s=5.0)
     with pytest.raises(InputError, match="from_s 3000 and to_s inf; expected finite"):
         SocialWorkload(to_s=float("inf"))

@@ -13,6 +13,7 @@ from small_world import SmallWorld
 from thyme.approaches.walks.walker import Walker
 from thyme.model.ids import NodeId
 from thyme.papers.walks.graph import draw_graph
+from thyme.wire.message import Message
 from thyme.wire.walks import Offer
 
 NODES, RADIUS = 50, 0.25
@@ -22,13 +23,14 @@ NODES, RADIUS = 50, 0.25
 def offers(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[int, NodeId], Offer]:
     """Every offer of a run by step and sender."""
     heard: dict[tuple[int, NodeId], Offer] = {}
-    plain = Walker._on_offer
+    plain = Walker.receive
 
-    def listen(walker: Walker, sender: NodeId, offer: Offer) -> None:
-        heard[offer.step, sender] = offer
-        plain(walker, sender, offer)
+    def listen(walker: Walker, sender: NodeId, message: Message) -> bool:
+        if isinstance(message, Offer):
+            heard[message.step, sender] = message
+        return plain(walker, sender, message)
 
-    monkeypatch.setattr(Walker, "_on_offer", listen)
+    monkeypatch.setattr(Walker, "receive", listen)
     return heard
 
 

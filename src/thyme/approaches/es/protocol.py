@@ -73,11 +73,11 @@ class ExternalStorage(ReactiveStore):
             raise InputError("Thyme-ES needs a server: name at least one node in `servers`")
         self.options = options
         self._servers = tuple(NodeId(server) for server in options.servers)
-        self._router = options.router(host, self._on_message)
+        self.router = options.router(host, self._on_message)
         self._requests = Requests(host, options.retry)
         self._contents = Contents(host)
         self._fetches: Fetches[NodeId] = Fetches(
-            self._requests, self._router.send, options.contents, self._tell_progress
+            self._requests, self.router.send, options.contents, self._tell_progress
         )
         limits = options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
@@ -90,7 +90,7 @@ class ExternalStorage(ReactiveStore):
         self._server = (
             Server(
                 host,
-                self._router,
+                self.router,
                 self._contents,
                 self._fetches,
                 others,
@@ -102,7 +102,7 @@ class ExternalStorage(ReactiveStore):
         )
 
     def start(self) -> None:
-        self._router.start()
+        self.router.start()
 
     def join(self) -> None:
         if self._server:
@@ -113,10 +113,10 @@ class ExternalStorage(ReactiveStore):
         """The server keeps what was stored; a client leaves nothing behind."""
 
     def receive(self, sender: NodeId, message: Message) -> None:
-        self._router.receive(sender, message)
+        self.router.receive(sender, message)
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
-        return self._router.broadcast_handlers(kind)
+        return self.router.broadcast_handlers(kind)
 
     def _expire(self, key: ObjectKey) -> None:
         if key.owner == self.node:
@@ -211,7 +211,7 @@ class ExternalStorage(ReactiveStore):
         return self._inbox.resume(notify)
 
     def has_room(self) -> bool:
-        return self._router.has_room()
+        return self.router.has_room()
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self._server.stored() if self._server else ()
@@ -221,7 +221,7 @@ class ExternalStorage(ReactiveStore):
 
         def send(number: int) -> None:
             nonlocal tries
-            self._router.send(self._servers[tries % len(self._servers)], message(number))
+            self.router.send(self._servers[tries % len(self._servers)], message(number))
             tries += 1
 
         return self._requests.begin(send, done)
@@ -231,7 +231,7 @@ class ExternalStorage(ReactiveStore):
         if request.request == self._last_asked:
             self._turn += 1
         self._last_asked = request.request
-        self._router.send(self._servers[self._turn % len(self._servers)], request)
+        self.router.send(self._servers[self._turn % len(self._servers)], request)
 
     def _on_message(self, origin: NodeId, message: Message) -> None:
         match message:
@@ -247,7 +247,7 @@ class ExternalStorage(ReactiveStore):
                 handled = self._server.receive(origin, message) if self._server else False
                 if not handled and isinstance(message, PartRequest):
                     self._requests.prolong(self._large.get(message.key, NO_REQUEST))
-                    self._router.send(origin, self._contents.answer(message))
+                    self.router.send(origin, self._contents.answer(message))
 
 
 ENTRY = Entry(

@@ -88,31 +88,31 @@ class LocalStorage(ReactiveStore):
     def __init__(self, host: Host, options: LocalStorageOptions) -> None:
         self.options = options
         super().__init__(host, options.limits)
-        self._router = options.router(host, self._on_message)
-        self._flooding = Flooding(host, self._on_flooded, self.options.flooding, self._router.flood_routes())
+        self.router = options.router(host, self._on_message)
+        self._flooding = Flooding(host, self._on_flooded, self.options.flooding, self.router.flood_routes())
         self._requests = Requests(host, self.options.retry)
         self._echoes = Requests(host, ECHO)
         self._contents = Contents(host)
         self._contents.is_deleted = self.deleted
         self._fetches: Fetches[NodeId] = Fetches(
-            self._requests, self._router.send, self.options.contents, self._tell_progress
+            self._requests, self.router.send, self.options.contents, self._tell_progress
         )
         limits = self.options.limits
         self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
-        self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._router.send, self.options.past_matches)
+        self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self.router.send, self.options.past_matches)
         self._index = MatchingIndex(MatchingLimits(subscriptions=KNOWN_SUBSCRIPTIONS, tombstones=limits.deletions))
         self._known = Known(host, self._index, self.options.revoked_s, sure=self.options.telling.sure)
         self._answers = Answers(
             host,
             self.options.answers,
-            self._router,
+            self.router,
             lambda key: self._index.subscription(key) is not None,
             self._queue_past,
         )
         self._joining = Joining(host, self.options.join, self._known.to_hand_over, self._learn, self._on_joined)
         telling = self.options.telling
         most = self.options.matches_per_notification
-        self._queues = NotificationQueues(host, telling, self._index, self._router.send, most) if telling.sure else None
+        self._queues = NotificationQueues(host, telling, self._index, self.router.send, most) if telling.sure else None
         self._met_s = -inf
         self._agreement = Agreement(
             host,
@@ -123,7 +123,7 @@ class LocalStorage(ReactiveStore):
         )
 
     def start(self) -> None:
-        self._router.start()
+        self.router.start()
         for _, value in self.host.store.items("object"):
             self._index.insert(MetadataDecoder.decode(value))
         self._known.load()
@@ -140,14 +140,14 @@ class LocalStorage(ReactiveStore):
 
     def receive(self, sender: NodeId, message: Message) -> None:
         self._joining.heard(sender)
-        if self._flooding.receive(sender, message) or self._router.receive(sender, message):
+        if self._flooding.receive(sender, message) or self.router.receive(sender, message):
             return
         if self._joining.joined and self._agreement.receive(sender, message):
             return
         self._joining.receive(sender, message)
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
-        for layer in (self._flooding, self._router, self._agreement):
+        for layer in (self._flooding, self.router, self._agreement):
             if handlers := layer.broadcast_handlers(kind):
                 return (self._joining.broadcast_handler(), *handlers)
         return ()
@@ -234,7 +234,7 @@ class LocalStorage(ReactiveStore):
         return self._inbox.resume(notify)
 
     def has_room(self) -> bool:
-        return self._router.has_room() and (self._queues is None or self._queues.has_room())
+        return self.router.has_room() and (self._queues is None or self._queues.has_room())
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         sizes = [metadata.size_bytes for metadata in self._index.objects()]
@@ -315,7 +315,7 @@ class LocalStorage(ReactiveStore):
             if piece.key.subscriber == self.node:
                 self._pager.on_piece(self.node, piece)
             else:
-                self._router.send(piece.key.subscriber, piece)
+                self.router.send(piece.key.subscriber, piece)
 
     def _notify(self, key: SubscriptionKey, metadata: Metadata) -> None:
         if key.subscriber == self.node:
@@ -323,7 +323,7 @@ class LocalStorage(ReactiveStore):
         elif self._queues is not None:
             self._queues.tell(key, metadata)
         else:
-            self._router.send(key.subscriber, Notification(key, (metadata,)))
+            self.router.send(key.subscriber, Notification(key, (metadata,)))
 
     def _on_joined(self) -> None:
         """A crash may have undone what came of the newest subscriptions."""
@@ -353,7 +353,7 @@ class LocalStorage(ReactiveStore):
     def _on_told(self, origin: NodeId, message: Told) -> None:
         self._inbox.accept_all(message.key, message.matches)
         if message.request >= 0:
-            self._router.send(origin, Acknowledged(message.request))
+            self.router.send(origin, Acknowledged(message.request))
 
     def _on_message(self, origin: NodeId, message: Message) -> None:
         if self._queues is not None:
@@ -372,7 +372,7 @@ class LocalStorage(ReactiveStore):
                 if subscription.key.subscriber == origin:
                     self._send_pieces(self._past(subscription, cursor, limit, request))
             case PartRequest():
-                self._router.send(origin, self._contents.answer(message))
+                self.router.send(origin, self._contents.answer(message))
             case PartReply():
                 self._fetches.on_reply(message)
             case _:

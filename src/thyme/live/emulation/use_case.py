@@ -31,6 +31,8 @@ from thyme.model.records import OperationKind
 
 CELL_M = 40.0
 MARGIN_M = 5.0
+TAIL_S = 0.1
+"""How long a radio is awake after a frame."""
 WIFI_BYTES = 1_400
 """Datagrams of Wi-Fi's size, though all nodes are on this machine."""
 LOOK_S = 0.05
@@ -53,7 +55,6 @@ class UseCaseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the closed loop."""
     idle_s: float = 8.0
     pause_s: float = 1.0
-    tail_s: float = 0.1
     tags: tuple[str, ...] = ("goal", "crowd", "portugal", "france")
     """Two for each cell."""
     sizes: tuple[int, ...] = ()
@@ -103,9 +104,7 @@ class UseCase:
         self.roles = self._drawn_roles()
         settings = {"grid": {"width_m": 2 * CELL_M, "height_m": CELL_M, "cell_m": CELL_M}}
         paths = PathOptions(datagram_bytes=WIFI_BYTES, loopback_bytes=WIFI_BYTES)
-        stage = StageOptions(
-            "dcs", settings, options.seed, BY_HAND, link=LinkOptions(paths=paths), tail_s=options.tail_s
-        )
+        stage = StageOptions("dcs", settings, options.seed, BY_HAND, link=LinkOptions(paths=paths), tail_s=TAIL_S)
         self.stage = Stage(EmulatedArea(options.air, self._places(), options.seed), stage, folder)
         self.stage.answered = self._answered
         self._accounts: dict[int, Account] = {}

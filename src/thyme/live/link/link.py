@@ -69,6 +69,8 @@ ANNOUNCED: Address = ("", 0)
 """In place of an address: to the discovery groups on every interface."""
 MAX_BELIEVED = 1_000
 """Addresses that answered that they receive the multicast group."""
+BELIEVED_S = 7.0
+"""How long an answer counts: three questions may be lost."""
 
 
 HAND_OVER_S = 86_400.0
@@ -86,8 +88,6 @@ class MulticastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """With fewer receivers, a datagram for each is more reliable: radios repeat those, and multicast not."""
     ask_s: Positive = 2.0
     """How often it is asked who receives it; in larger crowds less often (`Peers.patience`)."""
-    believed_s: Positive = 7.0
-    """How long an answer counts: three questions may be lost."""
     loopback: bool = False
     """Also within one machine, to try it."""
 
@@ -101,10 +101,6 @@ class LinkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discovery: DiscoveryOptions = DiscoveryOptions()
     heard: AtLeastOne = 131_072
     """Replay window: the latest frame numbers of a peer, for 40,000 frames a second while one is retransmitted."""
-    send_buffer_bytes: AtLeastOne = 1_000_000
-    """Bytes that wait for the socket; above, datagrams are dropped until it drains."""
-    receive_buffer_bytes: AtLeastOne = 4_000_000
-    """Requested of the operating system, which may give less."""
 
 
 class Link:
@@ -276,9 +272,7 @@ class Link:
             case Kind.WHO_HEARS:
                 self._send_greeting(Kind.HEARD, frame.sender, source)
             case Kind.HEARD:
-                self._receiving_group[source] = (
-                    self.timers.now_s + self._options.multicast.believed_s * self.peers.patience
-                )
+                self._receiving_group[source] = self.timers.now_s + BELIEVED_S * self.peers.patience
             case Kind.GOODBYE | Kind.WIPED:
                 return self.peering.handle(frame, source)
             case Kind.PEERS:

@@ -14,20 +14,19 @@ import msgspec
 from thyme.live.link.addresses import Address
 from thyme.live.link.frames import MAX_DATAGRAM_BYTES
 from thyme.model.bounded import Bounded
-from thyme.model.settings.bounds import AtLeastOne
 
 LEAST_BYTES = 508
 """Datagram size that every path on the internet carries."""
 DatagramBytes = Annotated[int, msgspec.Meta(ge=LEAST_BYTES, le=MAX_DATAGRAM_BYTES)]
 MAX_KNOWN = 1_000
+LOOPBACK_PART_BYTES = 43_691
+"""Parts of large contents within one machine: a third of a chunk. Several of them fit the socket's buffer."""
 
 
 class PathOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datagram_bytes: DatagramBytes = 1_400
     """On radios and cables: a part of a content (1,200 bytes) with all that surrounds it, within a frame of 1,500."""
     loopback_bytes: DatagramBytes = MAX_DATAGRAM_BYTES
-    loopback_part_bytes: AtLeastOne = 43_691
-    """Parts of large contents within one machine: a third of a chunk. Several of them fit the socket's buffer."""
 
 
 class Paths:
@@ -49,8 +48,8 @@ class Paths:
     def part_bytes(self, addresses: tuple[Address, ...]) -> int:
         """How much of a content a message to any of these addresses may carry; 0 leaves it to the approach."""
         if self._latest is None or self._latest[0] is not addresses:
-            wide = all(self.datagram_bytes(address) > self._options.loopback_part_bytes for address in addresses)
-            self._latest = addresses, self._options.loopback_part_bytes if wide else 0
+            wide = all(self.datagram_bytes(address) > LOOPBACK_PART_BYTES for address in addresses)
+            self._latest = addresses, LOOPBACK_PART_BYTES if wide else 0
         return self._latest[1]
 
 

@@ -40,6 +40,8 @@ logger = logging.getLogger("thyme.live")
 Send = Callable[[Kind, NodeId, Address, Introduction | None], None]
 MAX_ASKED = 1_000
 """Addresses that were greeted lately because of what came from there."""
+ASK_S = 0.1
+"""An address from which something comes that cannot be believed is asked at most once in this time."""
 MAX_WARNINGS = 20
 """Different warnings of a link; a crowd of strangers must not fill a disk with them."""
 MAX_CONTACTS = 8
@@ -72,8 +74,6 @@ class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """… and has gone when it was silent for this long, or the difference of the two after it was greeted."""
     claim_s: Positive = 1.0
     """How long the owner of an id has to answer when another node greets under it."""
-    ask_s: Positive = 0.1
-    """An address from which something comes that cannot be believed is asked at most once in this time."""
 
 
 class _Claim(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ class Peering:
         now_s = self._timers.now_s
         asked_s, credit_bytes = self._asked.get(address, (0.0, 0))
         credit_bytes = min(credit_bytes + received_bytes, 2 * GREETING_BYTES)
-        due = now_s - asked_s > self._options.ask_s and credit_bytes >= GREETING_BYTES
+        due = now_s - asked_s > ASK_S and credit_bytes >= GREETING_BYTES
         if due and (self._peers.at(address) is not None or self._may_contact(address[0])):
             self._asked[address] = now_s, credit_bytes - GREETING_BYTES
             self.hello(address)

@@ -50,6 +50,10 @@ class DatagramReceiver(Protocol):
 
 DATAGRAMS_PER_TURN = 64
 """Read in one turn of the event loop; then timers and other sockets have theirs."""
+SEND_BUFFER_BYTES = 1_000_000
+"""Bytes that wait for the socket; above, datagrams are dropped until it drains."""
+RECEIVE_BUFFER_BYTES = 4_000_000
+"""Requested of the operating system, which may give less."""
 
 
 class EndpointOptions(msgspec.Struct, frozen=True):
@@ -58,9 +62,6 @@ class EndpointOptions(msgspec.Struct, frozen=True):
     group_on_loopback: bool
     discovery_port: int
     """0: no announcements."""
-    send_buffer_bytes: int
-    """With more waiting, the endpoint is full until the socket has sent them."""
-    receive_buffer_bytes: int
 
 
 class DatagramEndpoint(Protocol):
@@ -93,7 +94,7 @@ class UdpNetwork:
         return urandom(size_bytes)
 
     async def open(self, address: Address, receiver: DatagramReceiver, options: EndpointOptions) -> DatagramEndpoint:
-        bound = _bound_socket(address, options.receive_buffer_bytes)
+        bound = _bound_socket(address)
         endpoint = UdpEndpoint(bound, address, receiver, options)
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: endpoint, sock=bound)
         return endpoint
@@ -140,7 +141,7 @@ class UdpEndpoint(asyncio.DatagramProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)
-        self._transport.set_write_buffer_limits(self._options.send_buffer_bytes)  # type: ignore[attr-defined]
+        self._transport.set_write_buffer_limits(SEND_BUFFER_BYTES)  # type: ignore[attr-defined]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -324,7 +325,7 @@ def _ipv4(interface: _Interface) -> bytes:
     return address + struct.pack("@i", interface.index)
 
 
-def _bound_socket(address: Address, receive_buffer_bytes: int) -> socket.socket:
+def _bound_socket(address: Address) -> socket.socket:
     try:
         bound = socket.socket(family_of(address), socket.SOCK_DGRAM)
     except OSError as error:
@@ -332,7 +333,7 @@ def _bound_socket(address: Address, receive_buffer_bytes: int) -> socket.socket:
     bound.setblocking(False)
     if address[0] == ANY_6:
         bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     try:
         bound.bind(address)
     except OSError as error:

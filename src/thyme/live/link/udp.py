@@ -108,8 +108,6 @@ class UdpLink:
                 options.multicast.port,
                 options.multicast.loopback,
                 options.discovery.port if self.discovery.on else 0,
-                options.send_buffer_bytes,
-                options.receive_buffer_bytes,
             ),
         )
         self.core.timers.now_s = self._loop.time()

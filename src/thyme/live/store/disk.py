@@ -69,7 +69,7 @@ class DiskStore:
                 self.room.add(key, len(value))
         for key, stored in self._contents.items():
             self.room.add(key, stored.size_bytes)
-        self._journal = Growth(self._database.journal_bytes)
+        self.journal = Growth(self._database.journal_bytes)
         self._whole: Records | None = None
         """All records, while the journal is written anew."""
         self._gathered, self._under_way = WriteBatch(), WriteBatch()
@@ -227,7 +227,7 @@ class DiskStore:
             return
         self._under_way, self._gathered, self._writing = self._gathered, WriteBatch(), True
         self._after_under_way, self._after_gathered = self._after_gathered, []
-        if self._journal.outgrown(self._records):
+        if self.journal.outgrown(self._records):
             self._whole = {kind: values.copy() for kind, values in self._records.items()}
         self._try()
 
@@ -248,7 +248,7 @@ class DiskStore:
             return
         self._warned = self.room.failing = False
         self.room.free_bytes = written.free_bytes
-        self._journal.size_bytes = written.journal_bytes + (self._journal.size_bytes if self._whole is None else 0)
+        self.journal.size_bytes = written.journal_bytes + (self.journal.size_bytes if self._whole is None else 0)
         self._whole = None
         for key, stored in written.contents.items():
             if (before := self._contents.get(key)) is not None and (stored is None or stored.file != before.file):

@@ -177,7 +177,7 @@ def _checked_table(
         if key == config.tag_field:
             table[key] = value
         elif key not in fields:
-            raise InputError(f"{source.at((*path, key))}: {_unknown_key(key, value, record, path, models or {})}")
+            raise InputError(f"{source.at((*path, key))}: {_unknown_key(key, record, path, models or {})}")
         else:
             table[key] = _checked(value, fields[key].type, default_of(fields[key]), (*path, key), source)
     return table
@@ -191,27 +191,13 @@ def _check_choice(value: Any, choices: Sequence[Any], path: Path, source: Settin
         )
 
 
-def _unknown_key(key: str, value: Any, record: type[msgspec.Struct], path: Path, models: Models) -> str:
+def _unknown_key(key: str, record: type[msgspec.Struct], path: Path, models: Models) -> str:
     config, dotted = record.__struct_config__, ".".join((*path, key))
-    spelled = _spelled(key, value, record, path, models)
-    if spelled:
-        return spelled
     known = ([config.tag_field] if config.tag_field else []) + list(fields_of(record))
     owner = f'{".".join(path)} with {config.tag_field} = "{config.tag}"' if config.tag_field else ".".join(path) or "it"
     others = [f'"{tag}"' for tag, other in models.items() if key in fields_of(other)]
     elsewhere = f"; a {config.tag_field} of {' or '.join(others)} has that key" if others else ""
     return f"there is no key {dotted!r}; {owner} has {', '.join(known)}{elsewhere or _meant(key, known)}"
-
-
-def _spelled(key: str, value: Any, record: type[msgspec.Struct], path: Path, models: Models) -> str:
-    """Scenarios once had sections within sections: `radio.disc.range_m`, which is `radio.range_m` now."""
-    fields = fields_of(models.get(key, record))
-    flat = [inner for inner in value if inner in fields] if isinstance(value, Mapping) else []
-    if not flat:
-        return ""
-    section = ".".join(path)
-    other = f' with {section}.model = "{key}"' if key in models and models[key] is not record else ""
-    return f"{section}.{key}.{flat[0]} is spelled {section}.{flat[0]}{other}; there is no section {section}.{key}"
 
 
 def _meant(given: Any, known: Sequence[Any]) -> str:

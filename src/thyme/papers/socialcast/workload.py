@@ -27,6 +27,9 @@ from thyme.world.contacts.statistics import time_together
 from thyme.world.files.contacts import read_contacts
 from thyme.world.movement_models import Community, RecordedContacts
 
+SUBSCRIBED_S = 1.0
+"""When everybody subscribes; the paper's runs begin with it."""
+
 
 class SocialWorkload(SettingsRecord, frozen=True):
     """Table I."""
@@ -38,16 +41,15 @@ class SocialWorkload(SettingsRecord, frozen=True):
     interval_s: Positive = 60.0
     from_s: float = 3_000.0
     to_s: float = 3_500.0
-    subscribed_s: float = 1.0
     size_bytes: Count = 100
     """The paper gives no sizes."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        if not 0.0 <= self.subscribed_s <= self.from_s <= self.to_s < inf:
+        if not SUBSCRIBED_S <= self.from_s <= self.to_s < inf:
             raise InputError(
-                f"workload: subscribed_s is {self.subscribed_s:g}, from_s {self.from_s:g} and to_s {self.to_s:g}; "
-                "expected finite numbers, 0 ≤ subscribed_s ≤ from_s ≤ to_s"
+                f"workload: from_s is {self.from_s:g} and to_s {self.to_s:g}; expected finite numbers, "
+                f"{SUBSCRIBED_S:g} ≤ from_s ≤ to_s"
             )
 
 
@@ -77,7 +79,7 @@ def social_operations(communities: Sequence[int], how: SocialWorkload, seed: int
     subscribers = sorted(random.sample(range(nodes), round(how.subscribers * nodes)))
     members = _members(communities, subscribers)
     rows: list[tuple[float, int, OperationKind, str]] = [
-        (how.subscribed_s, node, OperationKind.SUBSCRIBE, tag_of(communities[node])) for node in subscribers
+        (SUBSCRIBED_S, node, OperationKind.SUBSCRIBE, tag_of(communities[node])) for node in subscribers
     ]
     publishers = sorted(random.sample(range(nodes), round(how.publishers * nodes)))
     interests = sorted(members)

@@ -39,7 +39,7 @@ def sweep_runs(
     of outputs that are damaged."""
     tasks = [_Simulation(run_identity(spec), spec) for spec in specs]
     folders = _RunFolders(folder, {task.run: task.spec for task in tasks}, tell)
-    with _marked(folder) as mark:
+    with marked(folder) as mark:
         there = KeepRunThere(str(whole_place(folder)), mark)
         return sweep(spark, tasks, play_packed, folders, RUNS_PER_JOB, watch, there)
 
@@ -70,7 +70,7 @@ class KeepRunThere(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def _marked(folder: Place) -> Iterator[str]:
+def marked(folder: Place) -> Iterator[str]:
     """A file in the folder by which workers know that it is the same one."""
     if isinstance(folder, Remote):
         yield ""

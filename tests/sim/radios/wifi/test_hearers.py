@@ -55,7 +55,7 @@ def test_those_who_hear_a_frame_are_those_within_range(
     draws = Random(int(speed_mps))
     movement = walkers(speed_mps, draws)
     wifi = WifiRadio(movement, profile_named("thyme"), WifiOptions(), 1)
-    tables, hear_m = wifi._tables, float(wifi._tables.config[0]["hear_m"])
+    tables, hear_m = wifi.tables, float(wifi.tables.config[0]["hear_m"])
     looked = 0
     for now in range(0, int(UNTIL_S * 1e9), 50_000_000):
         places = movement.positions(now * 1e-9)

@@ -45,7 +45,7 @@ def test_the_same_frames_are_received_with_bounds_that_never_decide(
     for seed in range(4):
         movement, sends = crowded(seed, speed_mps)
         radios = [WifiRadio(movement, profile_named(profile), WifiOptions(broadcast_mode=mode), seed) for _ in range(2)]
-        tables = radios[1]._tables
+        tables = radios[1].tables
         tables.rate_bound[:] = tables.header_bound[:] = np.nan  # which no number is below or above
         bounded, exact = (played(wifi, sends, 40 + 200 * seed) for wifi in radios)
         for column in ("at_s", "node", "peer", "token"):

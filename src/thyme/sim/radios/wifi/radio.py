@@ -46,8 +46,8 @@ class WifiRadio:
         if movement.nodes < 1:
             raise InputError("a radio needs at least one node; the movement has none")
         self.profile = profile
-        self._tables = build(movement, profile, options, seed)
-        scalars = self._tables.scalars
+        self.tables = build(movement, profile, options, seed)
+        scalars = self.tables.scalars
         self._now, self._due, self._heads = (scalars[name].data for name in ("now", "due", "heads"))
         self._ended, self._ended_s = scalars["ended"].data, scalars["ended_s"].data.cast("B").cast("d")
         self.header_bytes = HEADER_BYTES
@@ -74,7 +74,7 @@ class WifiRadio:
         return bool(done)
 
     def idle(self, node: int) -> bool:
-        return bool(self._tables.station["queued"][self._tables.number[node]] == 0)
+        return bool(self.tables.station["queued"][self.tables.number[node]] == 0)
 
     def advance(self, until_s: float) -> int:
         """Run until `until_s` or until there is something to report; returns the number of rows to read."""
@@ -97,14 +97,14 @@ class WifiRadio:
         return [_report_of(RadioReport, head + among) for head in _HEAD.iter_unpack(heads)]
 
     def skip_sent_reports(self) -> None:
-        self._tables.config["quiet"] = 1
+        self.tables.config["quiet"] = 1
 
     @property
     def ended_s(self) -> float:
         return self._ended_s[0]
 
     def take_ended(self, before_s: float) -> list[int]:
-        count, rows = int(self._ended[0]), self._tables.ended
+        count, rows = int(self._ended[0]), self.tables.ended
         gone = int(np.searchsorted(rows["at_s"][:count], before_s))
         tokens: list[int] = rows["frame"][:gone].tolist()
         rows[: count - gone] = rows[gone:count].copy()
@@ -117,14 +117,14 @@ class WifiRadio:
 
     def _enlarge(self) -> None:
         """Enlarge the tables that run short."""
-        self._tables = with_more_room(self._tables)
+        self.tables = with_more_room(self.tables)
         self._open_book()
 
     def _open_book(self) -> None:
-        self._addresses = address_book(self._tables)
+        self._addresses = address_book(self.tables)
         self.address: int = self._addresses.ctypes.data
-        self._report_rows = ReportRows(self._tables.report)
-        self._head_bytes = self._tables.head.view("u1").data
+        self._report_rows = ReportRows(self.tables.report)
+        self._head_bytes = self.tables.head.view("u1").data
 
     def switch(self, now_s: float, node: int, on: bool) -> None:
         """Turn a node's radio on or off; its queue is dropped (reported by the next `advance`)."""
@@ -139,7 +139,7 @@ class WifiRadio:
     @property
     def counters(self) -> Table:
         """All counters, one row per node."""
-        tables = self._tables
+        tables = self.tables
         count: Table = tables.tally.copy()
         for table in (tables.node, tables.station):
             for name in set(table.dtype.names or ()) & set(count.dtype.names or ()):
@@ -148,7 +148,7 @@ class WifiRadio:
 
     def mean_hearers(self) -> float:
         """The average number of nodes that may sense a frame (of static nodes)."""
-        return float(self._tables.hearer_first[-1]) / len(self._tables.node)
+        return float(self.tables.hearer_first[-1]) / len(self.tables.node)
 
     def traffic(self) -> list[RadioTotals]:
         count = self.counters
