@@ -279,7 +279,7 @@ async def _member(victim: Node) -> End:
     member.link.peering.approach = "ls"
     await opened(member)
     member.link.greet([parse_address(victim.address, "victim")])
-    await member.link.acquainted(10.0)
+    await member.link.wait_for_listed(10.0)
     return member
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import thyme
 from thyme.cli import namespaces as namespace_commands
 from thyme.cli import node as node_commands
-from thyme.cli.node import whereabouts
+from thyme.cli.node import position_arguments
 from thyme.gallery.forms import NewGallery
 from thyme.gallery.galleries import gallery_namespace
 from thyme.live.daemon.client import Client
@@ -315,8 +315,8 @@ def test_a_source_and_another_position_are_one_too_many(more: tuple[str, str]) -
 
 
 def test_a_device_may_start_at_a_fixed_latitude_and_longitude() -> None:
-    options = whereabouts(square(), "", "", f"{LATITUDE},{LONGITUDE}")
+    options = position_arguments(square(), "", "", f"{LATITUDE},{LONGITUDE}")
     assert is_near(options["position"])
-    assert whereabouts(square(), "", "", "gpsd") == {"position_source": "gpsd"}
+    assert position_arguments(square(), "", "", "gpsd") == {"position_source": "gpsd"}
     with pytest.raises(InputError, match="--position there: expected two numbers of degrees, such as"):
-        whereabouts(square(), "", "", "there")
+        position_arguments(square(), "", "", "there")

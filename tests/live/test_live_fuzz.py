@@ -55,7 +55,7 @@ class Attacker:
     async def attack(self, datagrams: Sequence[bytes | Frame], target: Address) -> None:
         await opened(self._end)
         self._link.greet([target])
-        await self._link.acquainted()
+        await self._link.wait_for_listed()
         for i in range(0, len(datagrams), 50):  # in bursts that fit the buffer of the node's socket
             for sent in datagrams[i : i + 50]:
                 peer = self._link.peers.at(target)

@@ -88,8 +88,8 @@ async def acquaint(one: End, other: End) -> None:
     one.link.greet([other.link.address])
     other.link.greet([one.link.address])
     async with asyncio.timeout(PATIENCE_S):
-        await one.link.acquainted()
-        await other.link.acquainted()
+        await one.link.wait_for_listed()
+        await other.link.wait_for_listed()
 
 
 def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
@@ -97,7 +97,7 @@ def test_greeting_one_address_is_enough_for_both_to_know_each_other() -> None:
         one, other = End(1), End(2)
         await opened(one, other)
         one.link.greet([other.link.address])
-        await one.link.acquainted(PATIENCE_S)
+        await one.link.wait_for_listed(PATIENCE_S)
         assert one.link.peers.nodes() == {2: other.link.address}
         await until(lambda: other.link.peers.nodes() == {1: one.link.address})
         await closed(one, other)

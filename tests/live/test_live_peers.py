@@ -214,7 +214,7 @@ def test_a_peer_above_its_budget_leaves_the_others_theirs() -> None:
             eager.link.peering.approach = "ls"
             await opened(eager)
             eager.link.greet([target])
-            await eager.link.acquainted()
+            await eager.link.wait_for_listed()
             for number in range(3_000):
                 frame = Frame(Kind.PARCEL, NodeId(9), NodeId(1), number, pack_messages([encode(JoinRequest(1))]))
                 send(eager.link, sealed(frame, eager.link.peers.at(target)), target)
@@ -241,7 +241,7 @@ def test_a_peer_whose_messages_have_many_signatures_is_cut_to_its_rate() -> None
             eager.link.peering.approach = "ls"
             await opened(eager)
             eager.link.greet([target])
-            await eager.link.acquainted()
+            await eager.link.wait_for_listed()
             author = SigningCodec(SigningAuthenticator(Identity.given(9), MemoryStore()))
             begun_s = asyncio.get_running_loop().time()
             for number in range(60):

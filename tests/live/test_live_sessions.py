@@ -60,7 +60,7 @@ def test_what_was_recorded_in_another_session_is_not_heard() -> None:
         again = End(2)
         await again.link.open(LOOPBACK)
         again.link.greet([sender.link.address])
-        await again.link.acquainted(10.0)
+        await again.link.wait_for_listed(10.0)
         for data, address in recorder.received:
             play(again.link, data, address)
         assert again.heard.empty()

@@ -177,7 +177,7 @@ def start(
             "only_peers": only_peers,
             "approach": approach,
             "settings": settings,
-            **whereabouts(shared, at, position_file, position),
+            **position_arguments(shared, at, position_file, position),
             "log": log,
             "tell": tell,
             "seed": seed,
@@ -197,7 +197,7 @@ def start(
         raise typer.Exit(2) from error
 
 
-def whereabouts(shared: Namespace, at: str, file: str, position: str) -> dict[str, Any]:
+def position_arguments(shared: Namespace, at: str, file: str, position: str) -> dict[str, Any]:
     """The position of the node, as options; the corner of the area by default."""
     from thyme.live.node.arguments import area_of
     from thyme.live.node.position import position_of

@@ -110,7 +110,7 @@ def _judge_finding(case: Case) -> Judgement:
         told.setdefault((one.subscription, one.object), one.at_s)
     judged, missed = 0, []
     for key, subscription in case.subscriptions.items():
-        if not _searched_in_peace(case, subscription):
+        if not _searched_undisturbed(case, subscription):
             continue
         made_s = subscription.made.at_s
         for name, thing in case.objects.items():
@@ -123,7 +123,7 @@ def _judge_finding(case: Case) -> Judgement:
         yield from missed
 
 
-def _searched_in_peace(case: Case, subscription: SubscriptionCase) -> bool:
+def _searched_undisturbed(case: Case, subscription: SubscriptionCase) -> bool:
     """Whether all nodes were on and connected while it was answered, no node had ever lost its store, and each
     requested page came.
     """

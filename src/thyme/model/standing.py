@@ -97,7 +97,7 @@ class StandingSubscriptions:
         self._next_serial += 1
         self._by_key[subscription.key] = _Standing(serial, subscription)
         for conjunction in subscription.conjunctions:
-            interest = self._interests.get(conjunction) or self._arouse(conjunction)
+            interest = self._interests.get(conjunction) or self._add_interest(conjunction)
             interest.add(serial, subscription)
 
     def remove(self, key: SubscriptionKey) -> bool:
@@ -109,7 +109,7 @@ class StandingSubscriptions:
             interest.always.pop(standing.serial, None)
             interest.framed.pop(standing.serial, None)
             if not interest.always and not interest.framed:
-                self._lose(interest)
+                self._remove_interest(interest)
         return True
 
     def matching(self, metadata: Metadata) -> list[Subscription]:
@@ -128,7 +128,7 @@ class StandingSubscriptions:
                 self._review(tag, waiting)
         return list(found.values())
 
-    def _arouse(self, conjunction: Conjunction) -> _Interest:
+    def _add_interest(self, conjunction: Conjunction) -> _Interest:
         """A new interest, stored under its anchor."""
         for tag in conjunction.positive:
             self._wanted[tag] = self._wanted.get(tag, 0) + 1
@@ -137,15 +137,15 @@ class StandingSubscriptions:
         self._waiting.setdefault(interest.anchor, {})[conjunction] = interest
         return interest
 
-    def _lose(self, interest: _Interest) -> None:
+    def _remove_interest(self, interest: _Interest) -> None:
         del self._interests[interest.conjunction]
-        self._leave(interest)
+        self._detach(interest)
         for tag in interest.conjunction.positive:
             self._wanted[tag] -= 1
             if not self._wanted[tag]:
                 del self._wanted[tag]
 
-    def _leave(self, interest: _Interest) -> None:
+    def _detach(self, interest: _Interest) -> None:
         waiting = self._waiting[interest.anchor]
         del waiting[interest.conjunction]
         if not waiting:
@@ -164,6 +164,6 @@ class StandingSubscriptions:
         for conjunction, interest in list(waiting.items()):
             anchor = self._rarest(conjunction.positive)
             if anchor != tag:
-                self._leave(interest)
+                self._detach(interest)
                 interest.anchor = anchor
                 self._waiting.setdefault(anchor, {})[conjunction] = interest

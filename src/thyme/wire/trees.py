@@ -72,7 +72,7 @@ class KnownTree:
         steps, rest = divmod(len(way) - 1, HASH_BYTES)
         if rest or not 0 <= steps <= MAX_STEPS or way[0] >> steps:
             return None
-        seen, _, root = _climbed({}, (1 << steps) | way[0], leaf, way)
+        seen, _, root = _follow_path({}, (1 << steps) | way[0], leaf, way)
         tree = cls(author, root, steps)
         tree._known.update(seen)
         return tree
@@ -85,14 +85,14 @@ class KnownTree:
         there = known.get((1 << steps) | way[0])
         if there is not None:
             return there == leaf + way[1:]
-        seen, at, found = _climbed(known, (1 << steps) | way[0], leaf, way)
+        seen, at, found = _follow_path(known, (1 << steps) | way[0], leaf, way)
         if known[at] != found:
             return False
         known.update(seen)
         return True
 
 
-def _climbed(known: Mapping[int, bytes], at: int, leaf: bytes, way: bytes) -> tuple[dict[int, bytes], int, bytes]:
+def _follow_path(known: Mapping[int, bytes], at: int, leaf: bytes, way: bytes) -> tuple[dict[int, bytes], int, bytes]:
     """Follow a path up to a known node, or the root: the nodes seen on it, the number of the last, and its expected
     value."""
     seen: dict[int, bytes] = {}

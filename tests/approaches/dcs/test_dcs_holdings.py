@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lone_cell import HERE, LoneCell, metadata_of, part_of, replica, subscription_of
 
 from thyme.approaches.dcs.holdings import Holdings, homes_in
-from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.items import merged
 from thyme.approaches.dcs.keys import with_replica
 from thyme.model.ids import CellId, NodeId, ObjectKey
 from thyme.model.objects import Metadata, Replica
@@ -63,7 +63,7 @@ def test_members_that_were_told_the_same_hold_the_same_in_whatever_order(news: l
 @given(st.lists(NEWS, max_size=20))
 def test_who_is_given_the_state_of_another_holds_the_same(news: list[CellState]) -> None:
     giver = told(empty(), news)
-    taker = told(empty(), joined(giver.state(), PLAIN.missing_bytes, 300))
+    taker = told(empty(), merged(giver.state(), PLAIN.missing_bytes, 300))
     assert taker.digests.buckets() == giver.digests.buckets()
     assert taker.homes() == giver.homes()
 
@@ -170,7 +170,7 @@ def test_only_so_many_revocations_are_remembered() -> None:
 def test_joined_states_lose_nothing_and_none_but_a_single_item_exceeds_its_size(
     news: list[CellState], size: int
 ) -> None:
-    batches = joined(news, PLAIN.missing_bytes, size)
+    batches = merged(news, PLAIN.missing_bytes, size)
     for field in ("held", "parts", "deleted", "revoked"):
         assert [x for b in batches for x in getattr(b, field)] == [x for b in news for x in getattr(b, field)]
     empty_bytes = len(msgspec.msgpack.encode(CellState()))

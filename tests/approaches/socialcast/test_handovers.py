@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from social_world import Contact, SocialWorld, places
 
-from thyme.approaches.socialcast.handovers import Aside, Offers
+from thyme.approaches.socialcast.handovers import AcceptedOffers, Offers
 from thyme.host import Host, MemoryStore
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata
@@ -275,7 +275,7 @@ def test_releases_to_be_sent_again_are_bounded_and_not_kept_for_ever() -> None:
 
 
 def test_what_is_kept_aside_is_released_once_even_if_the_offer_comes_again() -> None:
-    aside = Aside(1)
+    aside = AcceptedOffers(1)
     assert aside.keep(NodeId(1), 7, DATA, 50.0)
     assert not aside.keep(NodeId(1), 8, DATA, 50.0), "no room"
     assert aside.release(NodeId(2), 7) is None

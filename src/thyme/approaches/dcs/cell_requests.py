@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.items import PAGE_MESSAGES, joined
+from thyme.approaches.dcs.items import PAGE_MESSAGES, merged
 from thyme.approaches.interface import Done, Failure, Outcome
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.addresses import Arrival, Destination
@@ -105,7 +105,7 @@ class Shipment:
         self._requests = requests
         self._send = send
         self._done = done
-        self._waiting = deque(joined(items, cell.host.codec.missing_bytes))
+        self._waiting = deque(merged(items, cell.host.codec.missing_bytes))
         self.given_up = False
         self.takers: set[CellId] = set()
         self.left = len(self._waiting)

@@ -105,7 +105,7 @@ def told_bytes(item: CellState, missing_bytes: Missing) -> int:
     return len(_encode(item)) + sum([missing_bytes(metadata) for metadata in objects])
 
 
-def joined(pieces: Iterable[CellState], missing_bytes: Missing, size_bytes: int = STATE_BYTES) -> list[CellState]:
+def merged(pieces: Iterable[CellState], missing_bytes: Missing, size_bytes: int = STATE_BYTES) -> list[CellState]:
     """Items put together into states of about `size_bytes` each."""
     batches: list[CellState] = []
     batch = CellState()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thyme.approaches.dcs.cell import Cell, Mode
-from thyme.approaches.dcs.items import PAGE_MESSAGES, STATE_BYTES, joined
+from thyme.approaches.dcs.items import PAGE_MESSAGES, STATE_BYTES, merged
 from thyme.approaches.dcs.learning import Learning
 from thyme.host import Timer
 from thyme.routing.cells.addresses import Arrival
@@ -66,7 +66,7 @@ class Joining:
             return
         size_bytes = STATE_BYTES * PAGE_MESSAGES
         items, last, more = cell.holdings.page(request.after, request.held, size_bytes)
-        states = joined(items, cell.host.codec.missing_bytes) or [CellState()]
+        states = merged(items, cell.host.codec.missing_bytes) or [CellState()]
         for i, state in enumerate(states):
             cell.answer(arrival, JoinedState(request.request, i, len(states), last, more, state))
 

@@ -15,7 +15,7 @@ from math import inf
 import msgspec
 
 from thyme.approaches.dcs.cell import Cell
-from thyme.approaches.dcs.items import joined
+from thyme.approaches.dcs.items import merged
 from thyme.approaches.digests import Digests, pack, unpack
 from thyme.model.ids import NodeId
 from thyme.model.records import Counted, TrafficKind
@@ -124,5 +124,5 @@ class Repair:
             piece = self._cell.holdings.item(item)
             if piece is not None:
                 pieces.append(piece)
-        for state in joined(pieces, self._cell.host.codec.missing_bytes):
+        for state in merged(pieces, self._cell.host.codec.missing_bytes):
             self._cell.send_to_member(to, msgspec.structs.replace(state, late=True))

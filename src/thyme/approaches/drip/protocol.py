@@ -335,15 +335,15 @@ class Drip(ReactiveStore):
                 self._on_brokered,
                 self._on_deleted,
             )
-            self.regions.take_office()
+            self.regions.start_region()
             return
         former, self.broker = self.broker, None
         assert former is not None
         former.stop()
         forget_events(self.host)
-        self.regions.leave_office()
+        self.regions.end_region()
         for event in former.unfinished():
-            self._publish(event, _whatever)
+            self._publish(event, _ignore)
 
     def _on_moved(self, old: NodeId, new: NodeId) -> None:
         if new == NOBODY:
@@ -376,7 +376,7 @@ class Drip(ReactiveStore):
         self.host.record(Counted(TrafficKind.DROPPED, type(message).__name__, reason=reason))
 
 
-def _whatever(outcome: Outcome) -> None:
+def _ignore(outcome: Outcome) -> None:
     """A former broker does what it can; nobody waits for it."""
 
 

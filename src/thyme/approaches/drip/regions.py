@@ -86,13 +86,13 @@ class Regions:
         own = (self._host.node,) if self.own_region else ()
         return (*own, *(nearby.broker for nearby in self._nearest))[:most]
 
-    def take_office(self) -> None:
+    def start_region(self) -> None:
         """Be a broker from now on, with a region id that no other broker and no earlier life of this one has."""
         self.own_region = ((self._host.node + 1) << REGION_BITS) | self._host.random.getrandbits(REGION_BITS)
         self._timer = self._host.after(self._host.random.uniform(0.0, self._options.period_s), self._broadcast)
         self._choose()
 
-    def leave_office(self) -> None:
+    def end_region(self) -> None:
         self.own_region = 0
         self.stop()
         self._choose()

@@ -88,7 +88,7 @@ class Offers:
         return [(number, until_s) for number, until_s in found if until_s > now_s]
 
 
-class Aside:
+class AcceptedOffers:
     """The side of the receiver: copies that were accepted and not yet released."""
 
     def __init__(self, maximum: int) -> None:
@@ -142,7 +142,7 @@ class Handovers:
         self._lost = lost
         self._taken_back = taken_back
         self._offers = Offers(host, options.pending_handovers)
-        self._aside = Aside(options.pending_handovers)
+        self._aside = AcceptedOffers(options.pending_handovers)
 
     def __iter__(self) -> Iterator[Data]:
         """What is on offer."""

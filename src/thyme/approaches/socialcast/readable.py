@@ -23,12 +23,12 @@ from thyme.model.objects import Metadata
 KIND = "socialcast content"
 
 
-class _Shelved(msgspec.Struct, frozen=True, array_like=True):
+class _Readable(msgspec.Struct, frozen=True, array_like=True):
     key: ObjectKey
     until_s: float | None
 
 
-_decoder = msgspec.msgpack.Decoder(_Shelved)
+_decoder = msgspec.msgpack.Decoder(_Readable)
 
 
 class ReadableContents:
@@ -42,8 +42,8 @@ class ReadableContents:
         self._contents.is_deleted = tombstones.__contains__
         self._until_s: dict[ObjectKey, float] = {}
         for _, value in host.store.items(KIND):
-            shelved = _decoder.decode(value)
-            self._until_s[shelved.key] = inf if shelved.until_s is None else shelved.until_s
+            readable = _decoder.decode(value)
+            self._until_s[readable.key] = inf if readable.until_s is None else readable.until_s
         self._next_s = min(self._until_s.values(), default=inf)
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class ReadableContents:
         until_s = None if expires_s is None else expires_s + self._read_s
         self._until_s[key] = inf if until_s is None else until_s
         self._next_s = min(self._next_s, self._until_s[key])
-        self._host.store.put(KIND, str(key), msgspec.msgpack.encode(_Shelved(key, until_s)))
+        self._host.store.put(KIND, str(key), msgspec.msgpack.encode(_Readable(key, until_s)))
 
     def expire(self, now_s: float) -> None:
         if now_s < self._next_s:

@@ -30,18 +30,18 @@ class Passages:
     """The branch that each event, or a part of its contents, came by last, for the latest `maximum` events."""
 
     def __init__(self, maximum: int) -> None:
-        self._came_over: Bounded[ObjectKey, NodeId] = Bounded(maximum)
+        self._last_branch: Bounded[ObjectKey, NodeId] = Bounded(maximum)
         self._spread: Bounded[ObjectKey, None] = Bounded(maximum)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._came_over
+        return key in self._last_branch
 
-    def came_over(self, key: ObjectKey) -> NodeId | None:
-        return self._came_over.get(key)
+    def last_branch(self, key: ObjectKey) -> NodeId | None:
+        return self._last_branch.get(key)
 
     def note(self, key: ObjectKey, source: NodeId) -> None:
         """An event or a part of its contents passed: the latest branch leads to its owner, earlier ones may be cut."""
-        self._came_over[key] = source
+        self._last_branch[key] = source
 
     def spread(self, key: ObjectKey, source: NodeId) -> bool:
         """An event to forward; False if it was already."""
@@ -91,7 +91,7 @@ class Outbox:
         for key in subscriptions:
             self._sent_s.pop(key, None)
 
-    def owed(self, advert: Advert) -> list[Metadata]:
+    def unsent(self, advert: Advert) -> list[Metadata]:
         """The objects that this subscription may match and was not sent, in order of insertion; each is returned once
         per advert."""
         if advert.revoked or advert.key.sid == EVERYTHING:

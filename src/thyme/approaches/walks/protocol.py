@@ -10,7 +10,7 @@ the request is repeated along all branches, and the answer shows the new way.
 Where the paper is silent: publishers answer for the past, with their own objects, as soon as they hear of a
 subscription (events.py). A walk that found nobody is repeated (walker.py). Broken paths are walked again
 (upkeep.py): a branch that is gone is dropped with all that was behind it; what is cut off from the oldest walk
-dissolves, and those of it who have subscriptions, or events that somebody may be owed, begin a walk.
+dissolves, and those of it who have subscriptions, or events that somebody may not have received, begin a walk.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ class DirectionalWalks(ReactiveStore):
     def _send_after(self, news: Iterable[Advert]) -> None:
         """Own events for subscriptions that become known only now."""
         for advert in news:
-            for metadata in self._outbox.owed(advert):
+            for metadata in self._outbox.unsent(advert):
                 self._on_late(self.node, Event(metadata, 0, advert.key))
 
     def _tell(self, branch: NodeId, adverts: Sequence[Advert]) -> None:
@@ -375,7 +375,7 @@ class DirectionalWalks(ReactiveStore):
 
     def _ask(self, owner: NodeId, request: PartRequest) -> None:
         """A request that is repeated, or whose way is unknown, is a search."""
-        way = self._passages.came_over(request.key)
+        way = self._passages.last_branch(request.key)
         search = request.request in self._asked or way not in self.branches
         self._asked[request.request] = None
         self._on_fetch(self.node, Fetch(request.key, (), request.request, request.offset, request.size, search))
@@ -389,7 +389,7 @@ class DirectionalWalks(ReactiveStore):
                 Fetched(fetch.key, way, fetch.request, answer.found, answer.offset, answer.total_bytes, answer.part),
             )
         elif self.node not in fetch.way:
-            onward = list(self.branches) if fetch.search else [self._passages.came_over(fetch.key)]
+            onward = list(self.branches) if fetch.search else [self._passages.last_branch(fetch.key)]
             for branch in onward:
                 if branch is not None and branch in self.branches and branch != sender:
                     self._send(branch, msgspec.structs.replace(fetch, way=way))

@@ -119,7 +119,7 @@ class Peering:
         """Called when a peer comes or goes."""
         self.on_progress: Callable[[], None] | None = None
         """Called when one of the following changes."""
-        self.acquainted = False
+        self.all_answered = False
         """Whether every listed peer has answered."""
         self.refused = False
         """Whether another node has this node's id."""
@@ -346,8 +346,8 @@ class Peering:
                 f"{self._peers.called(peer.node)} at {address_text(peer.address)} was here before with another store"
             )
         self._report(peer, True)
-        if not self._peers.unacquainted():
-            self._progress(acquainted=True)
+        if not self._peers.unanswered():
+            self._progress(all_answered=True)
 
     def _claim(self, holder: Peer, address: Address, *, twin: bool) -> None:
         """A node at `address` has the id of a peer, which has a while to answer."""
@@ -409,15 +409,15 @@ class Peering:
         if self.time is not None:
             self.time.forget(peer.node)
         self._report(peer, False)
-        if peer.address in self._peers.unacquainted():
+        if peer.address in self._peers.unanswered():
             self._greet(HELLO_WAIT_S)
 
     def _report(self, peer: Peer, here: bool) -> None:
         if self.on_presence:
             self.on_presence(Presence(peer.node, address_text(peer.address), here, self._peers.name_of(peer.node)))
 
-    def _progress(self, *, acquainted: bool | None = None, refused: bool = False) -> None:
-        self.acquainted = self.acquainted if acquainted is None else acquainted
+    def _progress(self, *, all_answered: bool | None = None, refused: bool = False) -> None:
+        self.all_answered = self.all_answered if all_answered is None else all_answered
         self.refused = self.refused or refused
         if self.on_progress:
             self.on_progress()
@@ -425,12 +425,12 @@ class Peering:
     def _greet(self, wait_s: float) -> None:
         if self._greeting:
             self._greeting.cancel()
-        unacquainted = self._peers.unacquainted()
-        if not unacquainted:
-            self._progress(acquainted=True)
+        unanswered = self._peers.unanswered()
+        if not unanswered:
+            self._progress(all_answered=True)
             return
-        self._progress(acquainted=False)
-        for address in unacquainted:
+        self._progress(all_answered=False)
+        for address in unanswered:
             self.hello(address)
         longer_s = min(wait_s * 2.0, HELLO_LONGEST_WAIT_S)
         self._greeting = self._timers.after(wait_s, partial(self._greet, longer_s))

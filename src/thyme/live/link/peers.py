@@ -145,7 +145,7 @@ class Peers:
         """How many times as long as usual to wait before each peer is asked something again."""
         return max(1.0, len(self._by_node) / UNHURRIED_PEERS)
 
-    def unacquainted(self) -> list[Address]:
+    def unanswered(self) -> list[Address]:
         """Listed addresses with no known peer."""
         return [address for address in self._listed if address not in self._by_address]
 

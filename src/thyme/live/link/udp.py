@@ -128,11 +128,11 @@ class UdpLink:
             self.core.hand_over()
         self.flush()
 
-    async def acquainted(self, patience_s: float = inf) -> None:
+    async def wait_for_listed(self, patience_s: float = inf) -> None:
         """Wait until every listed peer has answered or another node has this node's id; with a timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(None if patience_s == inf else patience_s):
-                while not self.peering.acquainted and not self.peering.refused:
+                while not self.peering.all_answered and not self.peering.refused:
                     self._progress.clear()
                     await self._progress.wait()
 

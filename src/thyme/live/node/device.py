@@ -231,7 +231,7 @@ class Device:
 
     async def join(self) -> None:
         """Take part once the listed peers have answered, or anyway when patience ends."""
-        await self.host.link.acquainted(self.options.greet_patience_s)
+        await self.host.link.wait_for_listed(self.options.greet_patience_s)
         await self._find_somebody()
         if self.host.link.peering.refused:
             raise InputError(f"another node also uses id {self.host.node}; give each node its own id")

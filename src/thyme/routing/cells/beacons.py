@@ -170,7 +170,7 @@ class Beacons:
         are not needed either."""
         if cell != self._attended or own is not self._own or notes is not self._notes:
             for attended in (self._attended, cell):
-                self._stir(attended)
+                self._report_next(attended)
             self._attended, self._own, self._notes = cell, own, notes
             self._table.compare_with(own.sum if own else None, notes)
 
@@ -243,7 +243,7 @@ class Beacons:
         if message.far:
             self._table.handle_next(sender)
         else:
-            self._calm(row, neighbour, digest)
+            self._set_quiet(row, neighbour, digest)
 
     def broadcast_handlers(self, kind: type[Message]) -> tuple[BroadcastHandler, ...]:
         return (BroadcastHandler(self._table, self._take_in),) if kind is Beacon else ()
@@ -327,7 +327,7 @@ class Beacons:
     def _is_attended(self, neighbour: Neighbour) -> bool:
         return neighbour.stationary and neighbour.cell == self._attended
 
-    def _calm(self, row: int, neighbour: Neighbour, digest: bytes) -> None:
+    def _set_quiet(self, row: int, neighbour: Neighbour, digest: bytes) -> None:
         """Record whether an identical next beacon from this neighbour must be reported."""
         mine = self._is_attended(neighbour)
         said = content(neighbour.cell, neighbour.stationary)
@@ -338,7 +338,7 @@ class Beacons:
         else:
             self._table.handle_next(neighbour.node)
 
-    def _stir(self, attended: CellId | None) -> None:
+    def _report_next(self, attended: CellId | None) -> None:
         """The rules for which beacons matter changed: for nodes that route in a cell, or for all without a cell."""
         for node in self._neighbours if attended is None else self._by_cell.get(attended, ()):
             self._table.handle_next(node)

@@ -11,6 +11,7 @@ import numpy as np
 
 from thyme.compiled import carray, entry, inner, pointer
 from thyme.routing.dsdv.rows import (
+    can_advertise,
     earliest,
     find,
     follow,
@@ -19,7 +20,6 @@ from thyme.routing.dsdv.rows import (
     note,
     opened,
     take_out,
-    tellable,
 )
 from thyme.routing.dsdv.rules import buffer, draw_moment, forget_past, read_entry, settle_next, tell_news, write
 from thyme.routing.layouts import ATTEND, MUST, READY, RESETTLED, SETTLE
@@ -48,7 +48,7 @@ def read_update(table: Any, rows: Any, entries: Any, sender: int, now_s: float) 
             at = -1 - at
             insert(table, rows, at, destination)
         before_s = rows[at].due_s
-        if read_entry(table, rows, at, sender, hops, sequence, now_s) or tellable(rows[at]):
+        if read_entry(table, rows, at, sender, hops, sequence, now_s) or can_advertise(rows[at]):
             ready = True
         due_s = rows[at].due_s
         moved = moved or (before_s <= table.due_s and before_s < due_s)
@@ -164,7 +164,7 @@ def dump(address: int, sequence: int, now_s: float) -> int:
     at = write(out, 0, table.own, 1, sequence)
     for i in range(table.used):
         row = rows[i]
-        if tellable(row) and row.news_sequence & 1 == 0:
+        if can_advertise(row) and row.news_sequence & 1 == 0:
             follow(row, 0)
             row.news = 0
         if row.known:
@@ -176,7 +176,7 @@ def dump(address: int, sequence: int, now_s: float) -> int:
             at = write(out, at, row.destination, row.hops + 1, row.sequence | 1)
     for i in range(table.used):
         row = rows[i]
-        if tellable(row):
+        if can_advertise(row):
             row.news = 0
             at = write(out, at, row.destination, row.news_hops + 1, row.news_sequence)
     return at

@@ -145,7 +145,7 @@ def take_out(table: Any, row: Any, sequence: int, now_s: float) -> None:
 
 
 @inner
-def tellable(row: Any) -> bool:
+def can_advertise(row: Any) -> bool:
     return bool(row.news and row.news_changed and row.due_s == np.inf)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from thyme.compiled import carray, inner, pointer
-from thyme.routing.dsdv.rows import ENTRY, earliest, follow, lose_over, note, note_route, take_out, tellable
+from thyme.routing.dsdv.rows import ENTRY, can_advertise, earliest, follow, lose_over, note, note_route, take_out
 from thyme.routing.layouts import TRIGGER
 
 _TIME = np.dtype(np.float64)
@@ -152,7 +152,7 @@ def write_news(table: Any, rows: Any, sequence: int) -> int:
     at = ENTRY
     for i in range(table.used):
         row = rows[i]
-        if tellable(row):
+        if can_advertise(row):
             at = write(out, at, row.destination, row.news_hops + 1, row.news_sequence)
             if row.news_sequence & 1 == 0:
                 follow(row, 0)
