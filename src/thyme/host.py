@@ -83,7 +83,7 @@ class Host(Interface):
     def position(self) -> Point: ...
     def moving(self) -> bool: ...
     def broadcast(self, message: Message) -> None:
-        """To whoever is in range, unacknowledged."""
+        """To all nodes in range, unacknowledged."""
 
     def unicast(
         self,
@@ -131,7 +131,7 @@ class MemoryStore:
         return iter(list(self._records.get(kind, {}).items()))
 
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of records that there are, for whoever looks into a simulated node."""
+        """The kinds of records in the store."""
         return tuple(kind for kind, records in self._records.items() if records)
 
     def become(self, other: MemoryStore) -> None:

@@ -45,7 +45,7 @@ def _fetch(context: Any, builder: Any, place: Any) -> Any:
 
 
 def _prefetch(typing_context: Any, address: Any) -> Any:
-    """Have the cache line at an address at hand soon; nothing happens if there is none."""
+    """Prefetch the cache line at an address; an invalid address has no effect."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
@@ -109,7 +109,7 @@ class _Attributes(AttributeTemplate):  # type: ignore[misc]
 
 
 TRIED_FIRST: dict[str, Any] = {"target": "cpu"}
-"""numba asks whoever knows a function for one target before those who know it for any, of which there are dozens."""
+"""numba asks compilers for one target before those for any target, of which there are dozens."""
 
 
 @infer_global(len)

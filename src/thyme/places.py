@@ -85,7 +85,7 @@ class Remote:
             stream.write(content)
 
     def open_output(self) -> Any:
-        """A stream for a new object; in an object store it is there when the stream is closed."""
+        """A stream for a new object; in an object store the object exists once the stream is closed."""
         system, path = self.arrow()
         with _answering(self):
             if self.scheme not in S3_SCHEMES:  # there, a folder is only a part of names
@@ -192,12 +192,12 @@ def file_sizes(place: Place) -> dict[str, int]:
 
 
 def has_content(folder: Place) -> bool:
-    """Whether anything is in a folder that is there."""
+    """Whether an existing folder contains anything."""
     return bool(folder.sizes()) if isinstance(folder, Remote) else any(folder.iterdir())
 
 
 def remove(place: Place) -> None:
-    """Remove a file or a folder, or what is below a name in a store; nothing happens if it is not there."""
+    """Remove a file, a folder, or all objects below a name in a store; missing ones are ignored."""
     if isinstance(place, Remote):
         place.remove()
     elif place.is_file() or place.is_symlink():

@@ -38,7 +38,7 @@ from thyme.wire.storage import DELETED, PartReply, PartRequest
 
 KIND = "content"
 MAX_PARTIAL = 16
-"""Objects of which parts are kept after a failed retrieval, each up to one chunk."""
+"""Objects whose parts are kept after a failed retrieval, up to one chunk of each."""
 Source = TypeVar("Source")
 
 

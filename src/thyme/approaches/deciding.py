@@ -56,8 +56,7 @@ class Decision(msgspec.Struct, frozen=True):
     lines: tuple[DecisionRow, ...]
     """All that were allowed, in the order of the table."""
     unknown: tuple[str, ...] = ()
-    """Approaches that were allowed, of which the map has nothing there, and that were not ruled out by an easier
-    crowd."""
+    """Allowed approaches without data for this crowd that no easier crowd has ruled out."""
 
     @property
     def approach(self) -> str:
@@ -75,7 +74,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def fits(approach: str, needs: Needs) -> bool:
-    """Whether an approach can do what is wanted of it with what there is."""
+    """Whether an approach meets the needs with what is available."""
     can = APPROACHES[approach].capabilities
     return (
         (needs.server or not can.needs_server)

@@ -22,7 +22,7 @@ DEPENDABLE_SUCCESS = 0.95
 DEPENDABLE_RECALL = 0.90
 CELL_M = 40.0
 USUAL_RANGE_M = 113.0
-"""Density is told in people per cell of the papers, for a radio that reaches as far as theirs."""
+"""Density is in people per cell of the papers, at the papers' radio range."""
 
 Contents = Literal["texts", "photos", "large photos"]
 """Texts alone, or one post in five is a photo of 100 kB or of 2 MB."""

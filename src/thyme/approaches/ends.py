@@ -21,7 +21,7 @@ _STALE = 64
 
 
 class Ends:
-    """The subscriptions of which a node has to forget some later."""
+    """Subscriptions in the order of their end."""
 
     def __init__(self, host: Host, forget: Callable[[SubscriptionKey], None], lingering_s: float) -> None:
         self._host = host

@@ -35,7 +35,7 @@ def expires_never(_: Metadata) -> bool:
 
 
 class Expiries:
-    """The objects of which this node keeps something and that expire."""
+    """Objects that expire and of which this node stores something."""
 
     def __init__(self, host: Host, expire: Callable[[ObjectKey], None]) -> None:
         self._host = host

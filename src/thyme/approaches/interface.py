@@ -64,9 +64,9 @@ class Capabilities(msgspec.Struct, frozen=True):
     stores: bool = True
     answers_past: bool = True
     past_is_best_effort: bool = False
-    """Subscriptions are told of earlier objects that are still in reach; nothing is promised of the others."""
+    """Subscriptions are notified of earlier objects that are still reachable; others may be missing."""
     delivers_contents: bool = False
-    """Contents come with the notification: retrieving reads what is there and asks nobody."""
+    """Contents come with the notification: retrieving reads them locally."""
     retrieves: bool = True
     deletes: bool = True
     needs_positive_literal: bool = False

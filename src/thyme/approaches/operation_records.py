@@ -64,7 +64,8 @@ class OperationRecords:
     def carry_out(
         self, number: int, kind: OperationKind, subject: Subject, ask: Callable[[Done], Answer], ended: Ended
     ) -> Answer:
-        """Ask for an operation; `ended` is told of its end. A refused one has failed, and its InputError goes on."""
+        """Start an operation; `ended` is called at its end. A refused one counts as failed, and its InputError is
+        raised again."""
         recording = self._context.recording
         self._operations[number] = _Operation(kind, self._context.now() if recording else None, ended)
         if recording:

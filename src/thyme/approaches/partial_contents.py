@@ -74,7 +74,7 @@ class PartialContent:
         """The list of chunks, when it is known."""
 
     def begin(self, now_s: float) -> None:
-        """Take up what is there, or make room for something new."""
+        """Open an existing partial content, or make room for a new one."""
         store, key = self._store, str(self._key)
         value = store.get(KIND, key)
         before = None if value is None else _begun.decode(value)
@@ -104,6 +104,6 @@ class PartialContent:
         return self.listed[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
 
     def has(self, number: int) -> bool:
-        """Whether this chunk is there, and is what it should be."""
+        """Whether this chunk is complete and has the right digest."""
         begins, length = chunk_range(number, self.size_bytes)
         return sha256(self._store.read(str(self._key), begins, length)).digest() == self.digest_of(number)

@@ -83,7 +83,7 @@ class Past(Generic[Source]):
         return sum(len(stretch.waiting) + stretch.left for stretch in self._stretches.values())
 
     def undelivered(self) -> list[Source]:
-        """The sources of which something was not delivered."""
+        """Sources with undelivered matches."""
         return [source for source, stretch in self._stretches.items() if stretch.left or stretch.waiting]
 
     def unfinished(self) -> list[Source]:

@@ -38,7 +38,7 @@ class Approach(msgspec.Struct, frozen=True):
 
     @property
     def module(self) -> str:
-        """Where its entry stands."""
+        """The module with its `ENTRY`."""
         return f"thyme.approaches.{self.name}.protocol"
 
     @property

@@ -85,7 +85,7 @@ class Requests:
         return True
 
     def prolong(self, number: int) -> None:
-        """There are signs that a request is being carried out: its tries count anew from now on."""
+        """A request is making progress: its tries are counted from zero again."""
         pending = self._pending.get(number)
         if pending is not None and pending.timer is not None:
             pending.timer.cancel()

@@ -133,7 +133,7 @@ def _options(
 def _settings(approach: str, given: list[str] | None, width_m: float, height_m: float, cell_m: float) -> dict[str, Any]:
     """The given settings, with a grid that fits the area, and the first node as server where the approach needs one."""
     from thyme.approaches.registry import find_approach
-    from thyme.model.settings import parse_settings, set_key
+    from thyme.model.settings import set_keys
 
     found = find_approach(approach, "--approach")
     settings: dict[str, Any] = {}
@@ -141,9 +141,7 @@ def _settings(approach: str, given: list[str] | None, width_m: float, height_m: 
         settings["grid"] = {"width_m": width_m, "height_m": height_m, "cell_m": cell_m}
     if found.capabilities.needs_server:
         settings["servers"] = [0]
-    for key, value in parse_settings(given).items():
-        set_key(settings, key, value, found.settings)
-    return settings
+    return set_keys(settings, given, found.settings)
 
 
 def _write_trace(operations: list[Operation], path: Path) -> None:

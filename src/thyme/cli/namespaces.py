@@ -138,16 +138,11 @@ def _ground(reference: str, sides: tuple[float, float], bearing: float, radio: s
 def _settings(approach: str, setting: list[str] | None) -> dict[str, object]:
     from thyme.approaches.registry import find_approach
     from thyme.live.trust.approach_choice import AUTO
-    from thyme.model.settings import parse_settings, set_key
+    from thyme.model.settings import parse_settings, set_keys
 
-    given = parse_settings(setting)
     if approach == AUTO:
-        return given
-    record = find_approach(approach, "--approach").settings
-    settings: dict[str, object] = {}
-    for key, value in given.items():
-        set_key(settings, key, value, record)
-    return settings
+        return parse_settings(setting)
+    return set_keys({}, setting, find_approach(approach, "--approach").settings)
 
 
 def _tell(decision: Decision) -> None:

@@ -154,7 +154,7 @@ def start(
     from thyme.live.loop import log_as_json, run
     from thyme.live.node.node import Node
     from thyme.live.trust.approach_choice import APPROACH_BY_HAND, DEFAULT_APPROACH, refuse_auto
-    from thyme.model.settings import keys_of, parse_settings, set_key
+    from thyme.model.settings import keys_of, set_keys
     from thyme.model.settings.writing import keys_text
 
     try:
@@ -167,16 +167,13 @@ def start(
         if setting and "list" in setting:
             print(keys_text(keys_of(record)))
             raise typer.Exit
-        settings: dict[str, Any] = {}
-        for key, value in parse_settings(setting).items():
-            set_key(settings, key, value, record)
         options = {
             "namespace": shared.invitation(),
             "listen": listen,
             "peers": peer or [],
             "only_peers": only_peers,
             "approach": approach,
-            "settings": settings,
+            "settings": set_keys({}, setting, record),
             **position_arguments(shared, at, position_file, position),
             "log": log,
             "tell": tell,

@@ -19,7 +19,7 @@ from thyme.world.churn import Churn
 from thyme.world.movement import Movement
 
 LOOK_S = 1.0
-"""Between two samples of which nodes are in range."""
+"""Interval between two samples of which nodes are in range."""
 
 
 class NodeStates:

@@ -30,7 +30,7 @@ AUTHORITY_DAYS = 3_650
 CERTIFICATE_DAYS = 397
 """The most that all browsers accept."""
 RENEWED_DAYS = 30
-"""A certificate that ends sooner is made anew."""
+"""A certificate that ends sooner is replaced."""
 
 
 class HostCertificate(msgspec.Struct, frozen=True):

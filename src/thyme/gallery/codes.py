@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import segno
 
 from thyme.gallery.forms import Code
@@ -15,13 +17,7 @@ def code_of(text: str) -> Code:
 
 
 def terminal_code(text: str) -> str:
-    """Two modules per character, dark on light whatever the terminal's colours are."""
-    rows = [[bool(module) for module in row] for row in segno.make(text, error="l", micro=False).matrix]
-    width = len(rows) + 2 * QUIET
-    light = [False] * width
-    padded = [light] * QUIET + [[False] * QUIET + row + [False] * QUIET for row in rows] + [light] * QUIET
-    if len(padded) % 2:
-        padded.append(light)
-    signs = {(False, False): "█", (False, True): "▀", (True, False): "▄", (True, True): " "}
-    lines = ["".join(signs[pair] for pair in zip(*padded[i : i + 2], strict=True)) for i in range(0, len(padded), 2)]
-    return "\n".join(lines)
+    """Two modules per character, dark on light on a terminal with light text."""
+    drawn = StringIO()
+    segno.make(text, error="l", micro=False).terminal(drawn, border=QUIET, compact=True)
+    return drawn.getvalue().rstrip("\n")

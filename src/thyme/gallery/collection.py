@@ -131,7 +131,7 @@ class Collection:
         return view
 
     def tell(self, photo: Photo) -> None:
-        """It gets on, and is otherwise as it was."""
+        """Report progress of a photo that is otherwise unchanged."""
         self._events.put("photo", self.view(photo))
 
     def gone(self, name: str, deleted_by: str | None = None) -> None:

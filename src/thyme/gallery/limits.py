@@ -39,4 +39,4 @@ class GalleryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 DELETED_PHOTO = "deleted_photo"
 """The tag of the notes that tell other devices which photo was deleted."""
 EVERY_PHOTO = "photo"
-"""A tag that the gallery gives to all it publishes, so that one can subscribe to everything."""
+"""A tag of everything that the gallery publishes, for subscriptions to all photos."""

@@ -181,7 +181,7 @@ class SyncNode:
     def find(
         self, query: str, *, start: Instant | None = None, end: Instant | None = None, last: Span | None = None
     ) -> list[Metadata]:
-        """What matches and is there now, the oldest first."""
+        """Current matches, oldest first."""
         return self._loop.run(self._node.find(query, start=start, end=end, last=last))
 
     def retrieve(self, what: Wanted, progress: Progress | None = None) -> bytes:

@@ -111,7 +111,7 @@ class MatchingIndex:
         return self._stored.search(subscription, limit, cursor)
 
     def unsubscribe(self, key: SubscriptionKey) -> bool:
-        """Revoke a subscription; whether it stood."""
+        """Remove a subscription; returns whether it existed."""
         return self._standing.remove(key)
 
     def get(self, key: ObjectKey) -> Metadata | None:

@@ -58,13 +58,13 @@ class OnDemandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A route unused for this long is looked for again. A route that has broken is noticed when it is used."""
     tries: int = 3
     reroutes: int = 2
-    """How often a packet whose first link gave up, or that never left this node's queue, is sent again, over another
-    way if there is one, before its sender is told."""
+    """How often a packet whose first link failed, or that never left this node's queue, is sent again, over another
+    route if there is one, before its sender is notified."""
     hop_limit: int = 64
     enough_copies: int = 3
     """A node that has heard so many copies of a request does not repeat it; 0 to repeat every request."""
     queue_per_target: int = 2_048
-    """Packets that wait for one target's route; the oldest gives way. Twice the subscriptions of a node, which one
+    """Packets that wait for one target's route; the oldest is dropped. Twice the subscriptions of a node, which one
     insert can match."""
     memory: int = 20_000
     """Route requests remembered, to pass each on only once."""

@@ -107,7 +107,7 @@ class Trend(msgspec.Struct, frozen=True, tag="trend"):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A statement of a paper, how it is judged, and what came of it here."""
+    """A statement of a paper, the rule that judges it, and the result here."""
 
     id: str
     place: str

@@ -80,7 +80,7 @@ def best_words(decision: Decision) -> str:
 
 
 def _unplayed(decision: Decision) -> str:
-    """Approaches that would fit and of which the map says nothing here."""
+    """Fitting approaches for which the map has no data here."""
     names = [APPROACHES[name].title for name in decision.unknown]
     return f"; not known there: {listed(names, 'and')}" if names else ""
 

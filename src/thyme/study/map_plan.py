@@ -121,7 +121,7 @@ def definition_of(cell: Cell, approaches: Sequence[str]) -> StudyDefinition:
 
 
 class MapProgress(msgspec.Struct, frozen=True):
-    """How much of the map is there at a number of people, counted in pairs of a crowd and an approach."""
+    """Progress of the map at a number of people, counted in pairs of a crowd and an approach."""
 
     people: int
     played: int

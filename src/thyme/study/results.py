@@ -42,7 +42,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summary_of(values: Iterable[float]) -> Summary | None:
-    """The same of values that are at hand, as the pipeline has it of runs; None without any."""
+    """The summary of some values, computed as the pipeline does for runs; None without any."""
     found = sorted(value for value in values if isfinite(value))
     if not found:
         return None

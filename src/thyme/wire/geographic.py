@@ -62,7 +62,7 @@ class CellBroadcast(Message, frozen=True, tag=76):
 
 
 class CastPart(Message, frozen=True, tag=78):
-    """A part of a content, for whoever is in range; its digest comes with the object's metadata."""
+    """A part of a content, for all nodes in range; its digest comes with the object's metadata."""
 
     bulk = True
     key: ObjectKey

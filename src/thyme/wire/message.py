@@ -13,7 +13,7 @@ import msgspec
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=0):
-    """A message as it goes on the air. Subclasses say `tag=…` and may set `control` or `bulk`."""
+    """A message as it is sent. Subclasses set `tag`, and `control` or `bulk` if needed."""
 
     control: ClassVar[bool] = False
     bulk: ClassVar[bool] = False

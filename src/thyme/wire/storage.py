@@ -47,7 +47,8 @@ class Notification(Message, frozen=True, tag=22):
 
 
 class MoreRequest(Message, frozen=True, tag=23):
-    """The past matches of a subscription after `cursor`, or from the newest on; whoever is asked need not know it."""
+    """Asks for the past matches of a subscription after `cursor`, or from the newest on. The receiver need not know the
+    subscription."""
 
     request: int
     subscription: Subscription

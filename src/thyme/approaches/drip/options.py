@@ -20,7 +20,7 @@ from thyme.routing.ondemand import OnDemandOptions
 
 
 def check_longer(record: SettingsRecord, where: str, period: str, life: str) -> None:
-    """What is told every `period` has to be believed for longer than that."""
+    """Information that is repeated every `period` has to be valid for longer than that."""
     told_s, believed_s = getattr(record, period), getattr(record, life)
     if not (0.0 < told_s < believed_s < inf):
         raise InputError(

@@ -195,7 +195,7 @@ class Drip(ReactiveStore):
         self.subscriber.changed(self._begun(done))
 
     def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
-        """From what came with the notification; nobody else is asked."""
+        """Reads the content that came with the notification; sends nothing."""
         self.subscriber.contents.deliver(metadata, done)
 
     def more(self, sid: int, done: Done, most: int = 0) -> None:
@@ -223,7 +223,7 @@ class Drip(ReactiveStore):
         self._ask_broker(lambda number: Publication(number, event), done)
 
     def _ask_broker(self, request: Callable[[int], Message], done: Done) -> None:
-        """To the local broker, whoever it is at each try."""
+        """To the local broker, which may be another one at each try."""
 
         def send(number: int) -> None:
             broker = self.regions.local_broker
@@ -309,7 +309,7 @@ class Drip(ReactiveStore):
             self.host.after(wait_s, lambda: self.host.broadcast(onward))
 
     def _on_deleted(self, deleted: Tombstone) -> None:
-        """The broker side learnt of a deletion: its region is told, and so are the brokers that it talks to."""
+        """The broker learnt of a deletion: it informs its region and neighbouring brokers."""
         assert self.broker is not None
         self._drop_deleted(deleted)
         if self.broker.forget(deleted):

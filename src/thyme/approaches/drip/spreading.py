@@ -162,7 +162,7 @@ class MultiCopyMultiDestination:
                     self._asked.setdefault(handover.peer, {})[key] = None
 
     def forget_peer(self, peer: NodeId) -> None:
-        """Nothing is brought to a destination twice: its subscribers were told."""
+        """Nothing is delivered to a destination twice: its subscribers were notified."""
 
     def unfinished(self) -> list[ObjectKey]:
         return [key for key, held in self._held.items() if held.destinations]

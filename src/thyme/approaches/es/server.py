@@ -192,7 +192,7 @@ class Server:
         self._host.store.remove("object", str(key))
 
     def _subscribe(self, client: NodeId, message: SubscribeRequest, relayed: bool) -> None:
-        """The newest past matches are the answer, if there are any; one that is repeated is answered anew."""
+        """Answers with the newest past matches, if there are any; a repeated request is answered again."""
         subscription = message.subscription
         if str(subscription.key) not in self._revoked:
             try:

@@ -40,7 +40,8 @@ class Answers:
         stands: Callable[[SubscriptionKey], bool],
         lost: Callable[[SubscriptionKey], None],
     ) -> None:
-        """`stands` returns whether a subscription is still known; `lost` is called when its answer was given up."""
+        """`stands` returns whether a subscription is still known; `lost` is called when its answer could not be
+        sent."""
         self._lost = lost
         self._host = host
         self._options = options

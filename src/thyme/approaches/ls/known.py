@@ -36,7 +36,7 @@ REVOKED_MEMORY = 1_000
 """Unsubscriptions remembered, to hand them to nodes that were off: the latest."""
 FRESH = "new subscription"
 FRESH_S = 10.0
-"""A subscription is new for this long: an answer has arrived by then, or was given up."""
+"""A subscription is new for this long: by then its answer has arrived or failed."""
 MAX_FRESH = 1_000
 """New subscriptions that are remembered."""
 _instant = msgspec.msgpack.Decoder(float)

@@ -34,11 +34,11 @@ WINDOW = 16
 KEPT_IN_ALL = 100_000
 """Notifications that wait for all subscribers together; one too many is sent once, and counted."""
 CROWDED = 500
-"""With so many waiting for a subscriber that answers, whoever inserts more waits."""
+"""With so many waiting for a subscriber that answers, further insertions wait."""
 MEET_S = 1.0
 """All are tried at once at most this often."""
 MET_JITTER_S = 0.5
-"""Who has met somebody waits for up to this long before it says so, and not at all if somebody else has."""
+"""Longest random delay before a node floods that it has met another one; it does not if another node did so first."""
 MOST_AT_ONCE = 64
 """Most matches in a message where the link carries more than a radio's frame."""
 Pair = tuple[SubscriptionKey, str]

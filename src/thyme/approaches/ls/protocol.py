@@ -326,7 +326,7 @@ class LocalStorage(ReactiveStore):
             self.router.send(key.subscriber, Notification(key, (metadata,)))
 
     def _on_joined(self) -> None:
-        """A crash may have undone what came of the newest subscriptions."""
+        """A crash may have undone the effects of the newest subscriptions."""
         self._agreement.listen()
         for subscription in self._known.interrupted:
             self._answer(subscription, self.options.past_matches)

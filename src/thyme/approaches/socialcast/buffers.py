@@ -99,8 +99,8 @@ class Buffer:
             self.let_go(id_, copy)
 
     def lend(self, id_: int, copy: int) -> bool:
-        """Take a copy out, to be added again or let go of; a restart in between puts it back. False if it is not
-        here."""
+        """Take a copy out, to be added again or dropped; a restart in between puts it back. False if it is not
+        stored."""
         held = self._held.get(id_)
         if held is None or held.copies.pop(copy, None) is None:
             return False

@@ -18,7 +18,8 @@ from thyme.model.objects import Metadata
 from thyme.wire.socialcast import Control, Topic, Wanted
 
 APART_LIFETIMES = 5.0
-"""A neighbour that was not heard for so many of its lifetimes is met anew; before, broadcasts may have been lost."""
+"""A neighbour that was not heard for so many of its lifetimes counts as a new one; before that, its broadcasts may have
+been lost."""
 
 
 class Neighbour:

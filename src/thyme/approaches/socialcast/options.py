@@ -36,7 +36,7 @@ class SocialCastOptions(SettingsRecord, frozen=True):
     copies: Annotated[int, msgspec.Meta(ge=1, le=MAX_COPIES)] = 3
     """γ. Epidemic and ProPHET multiply copies as they like and start with one."""
     adapt_copies: bool = False
-    """Publish between 1 and 2γ − 1 copies: the fewer, the better the best carrier at hand is."""
+    """Publish between 1 and 2γ − 1 copies: the fewer, the better the best carrier in range is."""
     ttl_hops: Count = 10
     """A copy that has made this many hops is read and not carried on; 0 for no limit. Table I does not give the
     default; with ten hops the paper's traffic figures come out."""

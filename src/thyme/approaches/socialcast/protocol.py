@@ -205,7 +205,7 @@ class SocialCast(ReactiveStore):
         done(Outcome())
 
     def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
-        """From what came with the notification; nobody else is asked."""
+        """Reads the content that came with the notification; sends nothing."""
         self.readable.deliver(metadata, done)
 
     def more(self, sid: int, done: Done, most: int = 0) -> None:
@@ -396,7 +396,7 @@ class SocialCast(ReactiveStore):
             self._wanted = wanted
 
     def _copies_for(self, tags: tuple[str, ...]) -> int:
-        """γ, or the number that suits the best carrier at hand: far from all subscribers, nearly twice as many."""
+        """γ, or a number that depends on the best carrier in range: far from all subscribers, nearly twice as many."""
         if self.options.routing in ("epidemic", "prophet"):
             return 1
         if not self.options.adapt_copies:

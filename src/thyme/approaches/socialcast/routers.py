@@ -103,7 +103,7 @@ class Epidemic:
 
 
 class SprayAndWait:
-    """Binary spray and wait: half of the copies to whoever has none; the last one waits for subscribers."""
+    """Binary spray and wait: half of the copies go to each node that has none; the last one waits for subscribers."""
 
     def __init__(self) -> None:
         self._present: list[Neighbour] = []

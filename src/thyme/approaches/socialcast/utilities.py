@@ -84,7 +84,7 @@ class UtilityOptions(SettingsRecord, frozen=True):
     kalman: KalmanOptions = KalmanOptions()
     trust: TrustOptions = TrustOptions()
     known_topics: AtLeastOne = 256
-    """Topics of which a node keeps a prediction; the least likely to be met gives way."""
+    """Topics with a prediction; the least likely one is dropped."""
 
     def __post_init__(self) -> None:
         check_bounds(self)

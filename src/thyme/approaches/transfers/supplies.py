@@ -19,7 +19,7 @@ Source = TypeVar("Source")
 MAX_WINDOW = 64
 """Parts asked of one source at once, at most."""
 REST_S = 2.0
-"""Between two rounds of asking silent sources anew."""
+"""Interval between two rounds of requests to silent sources."""
 FIRST_WINDOW = 4
 """Parts asked of one source at first, as of small contents."""
 LONGEST_PATIENCE_S = 4.0
@@ -36,7 +36,7 @@ class TransferOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patience_s: Positive = 0.5
     """A part is asked for again after this time at the least, and after `LONGEST_PATIENCE_S` at the most."""
     rounds: Count = 5
-    """How often sources that gave something and fell silent are asked anew before the next chunk arrives."""
+    """How often sources that sent parts and fell silent are asked again before the next chunk arrives."""
 
 
 class Chunk(msgspec.Struct, eq=False):

@@ -284,7 +284,7 @@ class Transfer(Generic[Source]):
             self._silent.append(supply.source)
 
     def _rest(self) -> None:
-        """All sources are silent: ask those that gave something anew after a while."""
+        """All sources are silent: after a while, ask again those that sent parts before."""
         if not self._silent or not self._rounds:
             self._end(Outcome(self._failure))
             return

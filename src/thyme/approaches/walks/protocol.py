@@ -56,7 +56,7 @@ ASKED = "walks subscription asked"
 """When a subscription was made, by its number."""
 
 AGAIN_S = 2.0
-"""Who was cut off walks again within so long: those beyond it have heard of it by then."""
+"""A node that was cut off walks again within so long: nodes beyond it have learnt of it by then."""
 
 
 class DirectionalWalks(ReactiveStore):
@@ -254,7 +254,7 @@ class DirectionalWalks(ReactiveStore):
             self.walker.look_again()
 
     def _arrived(self) -> None:
-        """This node's walk goes no further for now: whoever was cut off before may be in reach again."""
+        """This node's walk cannot continue now: nodes that were cut off may be in range again."""
         self._settle()
         self._requests.repeat()
 

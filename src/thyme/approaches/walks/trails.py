@@ -45,7 +45,7 @@ class Trails:
         return trail
 
     def overhear_offer(self, sender: NodeId, offer: Offer) -> Beside | None:
-        """Marks the sender; with cost (2), what this node has to say of itself, once."""
+        """Marks the sender; with cost (2), returns this node's own message, once."""
         trail = self.of(offer.walk)
         trail.marked.setdefault(sender, offer.step)
         if self._options.method == "weights":

@@ -30,7 +30,8 @@ GOLDEN_RATIO = 0.618034
 
 
 class Upkeep:
-    """`send(branch, message)` goes along the overlay with retries; `lose(branch)` is told of one that is gone."""
+    """`send(branch, message)` sends along the overlay with retries; `lose(branch)` is called for a branch that is
+    gone."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Upkeep:
         self._host.after(self._period_s / 2.0, self._ask)
 
     def _ask(self) -> None:
-        """Whoever does not know this node as a branch says so; whoever is gone does not answer at the link."""
+        """A node that does not know this one as a branch answers so; one that is gone does not acknowledge."""
         for branch in self._silent_for(ASKED):
             self._send(branch, Advertised(()))
 

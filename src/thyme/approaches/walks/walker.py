@@ -84,12 +84,12 @@ class Walker:
         self._rests = False
 
     def lost(self, branch: NodeId) -> None:
-        """A branch is no more; if the walker went there and has met nobody yet, it goes on from here."""
+        """A branch is gone; if the walker went there and has met no other yet, it continues from here."""
         if branch == self._gone_to and self._unmet():
             self._try_another(branch)
 
     def look_again(self) -> None:
-        """If a walk has ended here without meeting anybody: somebody may have come since."""
+        """If a walk has ended here without meeting another: others may have come since."""
         if self._rests and self._unmet():
             assert self._held is not None
             self._arrive(replace(self._held, attempt=self._held.attempt + 1), None)

@@ -74,7 +74,7 @@ LOOK_S = 0.1
 LINE_BYTES = 1_000_000
 
 WALK_MPS = 1.4
-"""How fast people walk who are told to."""
+"""Walking speed."""
 WALK_EVERY_S = 0.5
 """Between two steps of theirs."""
 

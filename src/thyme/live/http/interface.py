@@ -242,7 +242,7 @@ def _sid(request: Request) -> int:
 
 
 def endpoints_of(i: NodeInterface) -> list[Endpoint]:
-    """The table of endpoints: what there is to ask a node for over HTTP."""
+    """The table of endpoints of a node's HTTP interface."""
     object_, upload, sid = "/v1/objects/{key:path}", "/v1/uploads/{upload}", "/v1/subscriptions/{sid}"
     text, number = {"type": "string"}, {"type": "number"}
     tag = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": MAX_TAGS}

@@ -106,7 +106,7 @@ class Uploads:
         return self._folder / f"{name}.json"
 
     async def _append(self, file: Path, body: AsyncIterator[bytes], here: int, most_bytes: int) -> int:
-        """Write what comes; after an interruption, what had come before it."""
+        """Write the body as it arrives; after an interruption, the part that had arrived is kept."""
         pieces: list[bytes] = []
         gathered = 0
         with await asyncio.to_thread(file.open, "ab") as out:

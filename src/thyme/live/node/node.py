@@ -417,7 +417,7 @@ class Node:
         last: Span | None = None,
         wait_s: float = FIND_WAIT_S,
     ) -> list[Metadata]:
-        """What matches and is there now, the oldest first; further answers are waited for up to `wait_s` each."""
+        """Current matches, oldest first; waits up to `wait_s` for each further answer."""
         now_s = self.now()
         begun = frame_of(now_s, None, start, end, last)
         past = TimeFrame(begun.start_s, now_s if begun.end_s is None else min(now_s, begun.end_s))

@@ -71,7 +71,7 @@ class DiskStore:
             self.room.add(key, stored.size_bytes)
         self.journal = Growth(self._database.journal_bytes)
         self._whole: Records | None = None
-        """All records, while the journal is written anew."""
+        """All records, while the journal is rewritten."""
         self._gathered, self._under_way = WriteBatch(), WriteBatch()
         self._writing = False
         """Whether a batch is under way."""

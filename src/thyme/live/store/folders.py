@@ -39,13 +39,13 @@ def open_store(
 
 
 def identity_at(where: Place) -> Identity:
-    """The identity of the node whose store is there; created at its first start, and not kept for a store in memory."""
+    """The identity of the node with this store; created at its first start, and not kept for a store in memory."""
     folder = identity_folder(where)
     return Identity.new() if folder is None else kept_identity(folder)
 
 
 def identity_folder(where: Place) -> Path | None:
-    """The folder of the key and name of a node whose store is there; none if they are not kept."""
+    """The folder of the key and name of the node with this store; None if they are not kept."""
     if where is None:
         return own_folder()
     if isinstance(where, str | os.PathLike) and where != MEMORY:

@@ -92,8 +92,7 @@ class Room:
         return int(self._options.author_share * self._options.most_bytes)
 
     def lacking_bytes(self, size_bytes: int = 0) -> int:
-        """How much has to go for `size_bytes` more: nothing while the headroom is there, else as much as makes it twice
-        as large."""
+        """Bytes to remove for `size_bytes` more: none while there is headroom, else enough to double the headroom."""
         most, options = self._options.most_bytes, self._options
         lacking = self.held_bytes + size_bytes + self._headroom_bytes - most if most else 0
         on_disk = options.reserve_bytes + size_bytes - self.free_bytes

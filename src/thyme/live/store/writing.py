@@ -83,7 +83,7 @@ class Written(msgspec.Struct, frozen=True):
     contents: dict[str, StoredContent | None]
     """What has become of those that were changed."""
     journal_bytes: int
-    """By how much the journal has grown, or how large it is if it was written anew."""
+    """By how much the journal has grown, or its size if it was rewritten."""
     free_bytes: int
 
 
@@ -132,7 +132,7 @@ class Writer:
 
     def apply(self, batch: WriteBatch, known: dict[str, StoredContent], whole: Records | None = None) -> Written:
         """Write a batch. `known` are the contents before it, and `whole` all records after it, if the journal is to be
-        written anew. A full disk is given the spare, and tried again."""
+        rewritten. On a full disk, the reserved file is released and the batch tried again."""
         try:
             written = self._apply(batch, known, whole)
         except (OSError, sqlite3.Error):

@@ -5,7 +5,7 @@ what keys a record has, and `writing` makes templates and reference pages of tha
 union of records that are tagged by `model`: a new model is one more class in the union.
 """
 
-from thyme.model.settings.checking import SettingsRecord, changed, check_bounds, model_of, set_key, to_record
+from thyme.model.settings.checking import SettingsRecord, changed, check_bounds, model_of, set_key, set_keys, to_record
 from thyme.model.settings.describing import Key, Model, Section, keys_of, sections_of
 from thyme.model.settings.reading import SettingsSource, parse_setting, parse_settings, read_toml
 
@@ -24,5 +24,6 @@ __all__ = [
     "read_toml",
     "sections_of",
     "set_key",
+    "set_keys",
     "to_record",
 ]

@@ -68,6 +68,13 @@ def changed(record: Record, texts: Iterable[str] | None) -> Record:
     return to_record(table, type(record), SettingsSource("--set", changes=frozenset(changes)))
 
 
+def set_keys(table: dict[str, Any], texts: Iterable[str] | None, record: type[msgspec.Struct]) -> dict[str, Any]:
+    """The table of a record, with what `--set KEY=VALUE` gave."""
+    for key, value in parse_settings(texts).items():
+        set_key(table, key, value, record)
+    return table
+
+
 def set_key(table: dict[str, Any], dotted: str, value: Any, record: type[msgspec.Struct] | None = None) -> None:
     """Set `a.b.c` in nested tables, as `--set a.b.c=value` does. With the record that the table describes, another
     `model` takes those keys away that only the former one has, if they have its defaults; else it is refused."""

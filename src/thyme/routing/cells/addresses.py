@@ -35,7 +35,7 @@ class Form(StrEnum):
     NODE = "node"
     """To this node."""
     BROADCAST = "broadcast"
-    """To everybody in the cell, by somebody within one hop."""
+    """To all members of the cell, by a node within one hop."""
 
 
 class Arrival(msgspec.Struct, frozen=True):

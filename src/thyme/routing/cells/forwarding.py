@@ -108,7 +108,7 @@ class Forwarder:
         cell: CellId,
         failures: Failures = NO_FAILURES,
     ) -> None:
-        """Some destinations of a packet to one cell, in a packet that goes on to them."""
+        """Some destinations of a packet to one cell, in a packet of their own."""
         here = self._beacons.where()
         members = self._links.nodes_towards(here, cell)
         left = tuple(node for node in members if node not in failures.nodes) if failures.nodes else members

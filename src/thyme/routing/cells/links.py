@@ -16,7 +16,7 @@ from thyme.routing.cells.planar import NONE_FAR, Far
 
 
 class Links:
-    """One node's far links, found anew when the cells that it hears, or what their nodes list, have changed."""
+    """One node's far links, recomputed when the cells in range, or what their nodes list, have changed."""
 
     __slots__ = ("_beacons", "_far", "_grid", "_here", "_populated", "_used")
 

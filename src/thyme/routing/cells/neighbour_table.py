@@ -132,11 +132,11 @@ class NeighbourTable(NodeTable):
         self._own_sum = own_sum, notes
 
     def handle_next(self, node: NodeId) -> None:
-        """The next beacon of this neighbour is handled, whatever it says."""
+        """Handle the next beacon of this neighbour even if it has not changed."""
         self._words[self._at[node] + _QUIET] = _HANDLE
 
     def is_handled(self, row: int) -> bool:
-        """Whether the next beacon of this neighbour is handled, whatever it says."""
+        """Whether the next beacon of this neighbour is handled even if it has not changed."""
         return self._words[row + _QUIET] == _HANDLE
 
     @staticmethod

@@ -36,7 +36,7 @@ from thyme.routing.cells.planar import NONE_FAR, Far, edges, next_counterclockwi
 from thyme.wire.geographic import ANY_NODE, Detour, Heading
 
 MAX_WAYS = 1_000
-"""Steps that a node remembers; with more, it begins anew."""
+"""Steps that a node remembers; when full, all are forgotten."""
 
 
 class End(Enum):

@@ -18,7 +18,7 @@ from thyme.world.movement import Floats, Ints
 from thyme.world.streams import stream
 
 FURTHER_SPLITS = 4
-"""Girvan–Newman goes on this many splits beyond the best partition before it is taken as the best."""
+"""Girvan–Newman continues for this many splits beyond the best partition before it stops."""
 
 
 class Caves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

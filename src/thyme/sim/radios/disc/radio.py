@@ -42,7 +42,7 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Probability that a receiver in range misses a frame."""
     rate_bps: Positive = 6_000_000.0
     queue_frames: Count = 0
-    """Frames that may wait at a node, half as many of contents; what comes on top is dropped. 0 for no limit."""
+    """Frames that may wait at a node, half as many of contents; further ones are dropped. 0 for no limit."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
