@@ -73,7 +73,7 @@ def test_impossible_workloads_are_refused() -> None:
         SocialWorkload(interval_s=float("nan"))
     with pytest.raises(InputError, match="from_s is 9 and to_s 5; expected finite numbers, 1 ≤"):
         SocialWorkload(from_s=9.0, to_s=5.0)
-    with pytest.raises(InputError, match="from_s 3000 and to_s inf; expected finite"):
+    with pytest.raises(InputError, match="from_s is 3000 and to_s inf; expected finite"):
         SocialWorkload(to_s=float("inf"))
     with pytest.raises(InputError, match="size_bytes is -1; expected a whole number ≥ 0"):
         SocialWorkload(size_bytes=-1)
