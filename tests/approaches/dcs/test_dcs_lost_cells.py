@@ -72,6 +72,19 @@ def test_a_member_starts_one_when_the_last_member_of_a_cell_beside_it_falls_sile
         assert heard == expected, (cell, mode)
 
 
+def test_who_hears_a_lost_cell_fill_again_starts_one_but_not_if_only_beacons_were_lost() -> None:
+    for newcomer, walks, expected in ((7, False, []), (8, False, []), (8, True, [4]), (7, True, [4])):
+        lone = LoneCell()
+        heard: list[int] = []
+        lone.cell.forgotten.then(heard.append)
+        lone.hear(7, cell=4)
+        lone.wait(5.0)
+        if walks:
+            lone.hear(newcomer, cell=4, stationary=False)
+        lone.hear(newcomer, cell=4)
+        assert heard == expected, (newcomer, walks)
+
+
 def test_who_says_that_it_leaves_leaves_nothing_to_talk_about() -> None:
     lone = LoneCell()
     heard: list[int] = []

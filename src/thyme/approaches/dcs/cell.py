@@ -150,6 +150,7 @@ class Cell:
         """The location of this node last announced to the cells that know a subscription or a copy of it."""
         self._lost_cells = LostCells(host, self.forgotten)
         events = BeaconEvents(
+            appeared=self._on_appeared,
             vanished=self._on_vanished,
             stopped=self._on_stopped,
             population_changed=self._on_population,
@@ -333,6 +334,13 @@ class Cell:
         if notes:
             self._lost_cells.hear(notes)
         self.heard(neighbour, digest)
+
+    def _on_appeared(self, neighbour: Neighbour) -> None:
+        """Whoever is heard standing at once was there before: only beacons of its cell were lost. A newcomer to an empty
+        cell, and a node that was started again, are heard walking first."""
+        lost, cell = self._lost_cells, neighbour.cell
+        if neighbour.stationary and lost.lost.get(cell, -inf) > lost.heard_s(cell):
+            del lost.lost[cell]
 
     def _on_vanished(self, neighbour: Neighbour) -> None:
         """The only other member of a cell fell silent without announcing that it leaves: its data is gone."""
