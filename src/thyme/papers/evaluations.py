@@ -50,6 +50,7 @@ def _drip(out: Path, settings: dict[str, Any], master: str, watch: OnProgress) -
     return run_evaluation(
         out, settings["repetitions"], settings["figures"], float(settings["duration_s"]), master, watch,
         settings["passing"], settings["radio"], float(settings["detectors"]),
+        float(settings["events_per_ability"]),
     )  # fmt: skip
 
 
@@ -146,6 +147,7 @@ EVALUATIONS: dict[str, Evaluation] = {
             "passing": "interested",
             "radio": "disc",
             "detectors": 1.0,
+            "events_per_ability": 0.0,
         },
         _drip,
     ),

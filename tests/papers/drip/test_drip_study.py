@@ -51,6 +51,12 @@ def test_the_points_are_the_papers_without_those_that_break_its_bound() -> None:
     assert (scenario.nodes, scenario.radio, scenario.time.until_s) == (200, DiscModel(range_m=120.0), 540.0)
 
 
+def test_brokers_may_remember_events_in_proportion_to_their_ability() -> None:
+    assert "events_per_ability" not in drip_points(["4"])[0].scenario.settings
+    points = drip_points(["4"], events_per_ability=2.0)
+    assert {point.scenario.settings["events_per_ability"] for point in points} == {2.0}
+
+
 def test_the_seed_decides_abilities_and_workload_alike() -> None:
     scenario, operations = seeded(small_point(), 7)
     assert scenario.settings["ability_seed"] == 7

@@ -27,9 +27,10 @@ def run_evaluation(
     passing: str = PASSINGS[0],
     radio: str = "disc",
     detectors: float = 1.0,
+    events_per_ability: float = 0.0,
 ) -> Evaluated:
     """Play the missing runs, write the tables, and return the measurements."""
-    points = drip_points(figures, duration_s, passing, radio, detectors)
+    points = drip_points(figures, duration_s, passing, radio, detectors, events_per_ability)
     seeds = range(1, repetitions + 1)
     runs, found, failed = play_points("drip", points, seeds, seeded, measure, out, master, watch)
     return write_evaluation(points, found, out, runs, failed)

@@ -102,6 +102,7 @@ def drip_points(
     passing: str = PASSINGS[0],
     radio: str = "disc",
     detectors: float = 1.0,
+    events_per_ability: float = 0.0,
 ) -> list[DripPoint]:
     """All points of these figures; those that break l + m < k are left out."""
     for key, value, known in (("passing", passing, PASSINGS), ("radio", radio, tuple(RADIOS))):
@@ -114,12 +115,13 @@ def drip_points(
         raise InputError(f"figures has {given}; expected some of {', '.join(FIGURES)}")
     if not 0.0 < duration_s < inf:
         raise InputError(f"duration_s is {duration_s:g}; expected a finite, positive number of seconds")
+    memory = {"events_per_ability": events_per_ability} if events_per_ability else {}
     return [
         DripPoint(
             figure,
             series,
             settings["brokers"],
-            paper_scenario(duration_s, radio, **settings, **read),
+            paper_scenario(duration_s, radio, **settings, **memory, **read),
             duration_s,
             detectors,
         )
