@@ -336,8 +336,8 @@ class Cell:
         self.heard(neighbour, digest)
 
     def _on_appeared(self, neighbour: Neighbour) -> None:
-        """Whoever is heard standing at once was there before: only beacons of its cell were lost. A newcomer to an empty
-        cell, and a node that was started again, are heard walking first."""
+        """Whoever is heard standing at once was there before: only beacons of its cell were lost. A newcomer to an
+        empty cell, and a node that was started again, are heard walking first."""
         lost, cell = self._lost_cells, neighbour.cell
         if neighbour.stationary and lost.lost.get(cell, -inf) > lost.heard_s(cell):
             del lost.lost[cell]
