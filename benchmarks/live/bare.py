@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from thyme.live.link.lanes import UNIT_BYTES
-from thyme.live.link.paths import PathOptions
+from thyme.live.link.paths import LOOPBACK_PART_BYTES
 from thyme.live.link.sealing import Seal
 from thyme.live.link.unicasts import UnicastOptions
 from thyme.live.loop import run
 from thyme.live.trust.namespaces import Namespace
 from thyme.model.chunks import CHUNK_BYTES
 
-PART_BYTES = PathOptions().loopback_part_bytes
-WINDOW = -(-UnicastOptions().window // (1 + PART_BYTES // UNIT_BYTES))
+WINDOW = -(-UnicastOptions().window // (1 + LOOPBACK_PART_BYTES // UNIT_BYTES))
 """Parts that the link lets be under way at once."""
 PATIENCE_S = 5.0
 WRITE_BYTES = 2**20
@@ -119,7 +118,7 @@ def _parts(size_bytes: int) -> list[tuple[int, int]]:
     parts: list[tuple[int, int]] = []
     for begins in range(0, size_bytes, CHUNK_BYTES):
         ends = min(begins + CHUNK_BYTES, size_bytes)
-        parts += [(at, min(PART_BYTES, ends - at)) for at in range(begins, ends, PART_BYTES)]
+        parts += [(at, min(LOOPBACK_PART_BYTES, ends - at)) for at in range(begins, ends, LOOPBACK_PART_BYTES)]
     return parts
 
 
