@@ -26,7 +26,7 @@ from thyme.wire.socialcast import UNIT, Topic
 
 
 class KalmanOptions(SettingsRecord, frozen=True):
-    """The paper does not give the two noises; docs/explanation/approaches/socialcast.md shows what depends on them."""
+    """The paper does not give the two noises; docs/lab/socialcast.md shows what depends on them."""
 
     state_noise: NotNegative = 0.01
     """Q: how much the true value may change from one sample to the next."""

@@ -41,7 +41,7 @@ DRIFT = Community().drift
 
 ERROR_BOUND = 0.5
 """The paper does not give one; with this one every prediction counts, as in a protocol without the component. What
-others give is in `docs/explanation/approaches/socialcast.md`."""
+others give is in `docs/lab/socialcast.md`."""
 
 
 def _utilities(weight_colocation: float) -> dict[str, Any]:
@@ -143,7 +143,7 @@ READINGS = {
     "six hops": Reading(memory_ids=300, ttl_hops=6, drift=0.0001),
     "per copy": Reading(memory_ids=MAX_MEMORY_IDS, identifiers="copy"),
 }
-"""Readings that have a name; docs/explanation/approaches/socialcast.md says what each reproduces."""
+"""Readings that have a name; docs/lab/socialcast.md says what each reproduces."""
 
 
 def socialcast_points(
