@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -21,9 +22,13 @@ from thyme.pipeline.schemas import POSTS
 from thyme.pipeline.spark import dataset
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
+@pytest.fixture(scope="module", params=[(1, 100_000), (2, 100_000), (3, 100_000), (1, 1_000)])
 def match(request: pytest.FixtureRequest) -> pa.Table:
-    return pa.concat_tables(post_blocks(PostOptions(posts=12_000, seed=request.param)))
+    """A match by its seed, in one block, or in many as a large one is."""
+    seed, block_posts = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("thyme.pipeline.posts.generate.BLOCK_POSTS", block_posts)
+        return pa.concat_tables(post_blocks(PostOptions(posts=12_000, seed=seed)))
 
 
 def slope(values: np.ndarray, first: int, last: int) -> float:
@@ -112,6 +117,18 @@ def test_the_posts_of_a_seed_stay_the_same() -> None:
     rows = pa.concat_tables(post_blocks(PostOptions(posts=300, seed=7))).to_pylist()
     digest = hashlib.blake2b(json.dumps(rows, default=str, sort_keys=True).encode(), digest_size=8).hexdigest()
     assert digest == "027d46fc69df382f"
+
+
+def test_a_block_of_many_posts_is_drawn_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    posts = PostOptions(posts=100_000_000)
+    monkeypatch.setattr("thyme.pipeline.posts.generate.BLOCK_POSTS", 1_000)
+    tracemalloc.start()
+    (block,) = post_blocks(posts, [99_999])
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert block.num_rows == 1_000
+    assert peak_bytes < posts.posts, "less than a byte for each post"
+    assert block["at"][0].as_py().isoformat() > "2016-07-10T22:59"
 
 
 def test_spark_writes_the_blocks_in_folders_by_day(spark: SparkSession, tmp_path: Path) -> None:

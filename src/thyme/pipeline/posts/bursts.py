@@ -67,11 +67,13 @@ def intensity(clock: MatchClock, options: BurstOptions, random: np.random.Genera
     return rate
 
 
-def draw_times(posts: int, rate: Floats, random: np.random.Generator) -> Floats:
-    """So many instants in time order, in seconds from the start, distributed as the rate."""
+def draw_times(posts: int, rate: Floats, random: np.random.Generator, span: tuple[float, float]) -> Floats:
+    """So many instants in time order, in seconds from the start, distributed as the rate; of all posts in time order,
+    those from one share to another."""
     below = np.concatenate([[0.0], np.cumsum(rate)])
     edges = np.arange(len(below)) * GRID_S
-    at_s: Floats = np.interp(np.sort(random.random(posts)) * below[-1], below, edges)
+    drawn = span[0] + np.sort(random.random(posts)) * (span[1] - span[0])
+    at_s: Floats = np.interp(drawn * below[-1], below, edges)
     return at_s
 
 

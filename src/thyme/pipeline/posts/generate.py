@@ -9,8 +9,6 @@ size, so that a cluster and a laptop give the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -95,7 +93,7 @@ class PostOptions(msgspec.Struct, frozen=True):
 
 def generate_posts(spark: SparkSession, options: PostOptions) -> DataFrame:
     """The posts, block by block: each block is a partition, and the same rows on any cluster."""
-    blocks = -(-options.posts // BLOCK_POSTS)
+    blocks = _blocks(options)
     return map_arrow(spark.range(0, blocks, 1, blocks), _GenerateBlocks(options), POSTS)
 
 
@@ -107,12 +105,22 @@ def write_posts(spark: SparkSession, options: PostOptions, path: Place) -> Place
 
 
 def post_blocks(options: PostOptions, numbers: Iterable[int] | None = None) -> Iterator[pa.Table]:
-    """Some blocks of the posts, or all, each in time order."""
-    setting = _setting(options)
-    for block in range(-(-options.posts // BLOCK_POSTS)) if numbers is None else numbers:
-        part = slice(block * BLOCK_POSTS, (block + 1) * BLOCK_POSTS)
+    """Some blocks of the posts, or all, each in time order; a block costs the same however many there are."""
+    for block in range(_blocks(options)) if numbers is None else numbers:
+        first = block * BLOCK_POSTS
+        posts = min(BLOCK_POSTS, options.posts - first)
+        common = np.random.PCG64([options.seed, 0])
+        rate = intensity(options.clock, options.bursts, np.random.Generator(common))
+        own = np.random.Generator(common.jumped(block))
+        span = (first / options.posts, (first + posts) / options.posts)
+        at_s = np.round(options.start_s + draw_times(posts, rate, own, span), 3)
+        authors = own.permutation(_authors(options, np.arange(block, options.posts, _blocks(options))))
         random = np.random.default_rng([options.seed, 1, block])
-        yield _block(options, part.start, setting.at_s[part], setting.authors[part], setting.text, random)
+        yield _block(options, first, at_s, authors, text_stream(own), random)
+
+
+def _blocks(options: PostOptions) -> int:
+    return -(-options.posts // BLOCK_POSTS)
 
 
 class _GenerateBlocks(msgspec.Struct, frozen=True):
@@ -126,41 +134,42 @@ class _GenerateBlocks(msgspec.Struct, frozen=True):
                 yield from block.to_batches()
 
 
-class _Setting(NamedTuple):
-    """What all blocks share: the time and author of each post, and running text."""
-
-    at_s: Floats
-    authors: Ints
-    text: str
-
-
-@lru_cache(1)
-def _setting(options: PostOptions) -> _Setting:
-    """Drawn once per process: times and authors of all posts take 16 bytes a post."""
-    setting = np.random.default_rng([options.seed, 0])
-    rate = intensity(options.clock, options.bursts, setting)
-    at_s = np.round(options.start_s + draw_times(options.posts, rate, setting), 3)
-    authors = setting.permutation(_authors(options))
-    return _Setting(at_s, authors, text_stream(setting))
-
-
-def _authors(options: PostOptions) -> Ints:
-    """Each post's author, by activity rank from 0: half of the people post once, the others by the rank law."""
+def _authors(options: PostOptions, places: Ints) -> Ints:
+    """The authors, by activity rank from 0, of some places in a list of all posts in order of their authors' ranks:
+    half of the people post once, the others by the rank law."""
     low, high = 1, 2 * options.posts + 2
     while high - low > 1:
         users = (low + high) // 2
-        low, high = (users, high) if _activity(options, users).sum() <= options.posts else (low, users)
-    counts = _activity(options, low)
-    counts = np.concatenate([counts, np.ones(max(0, options.posts - int(counts.sum())), dtype=np.int64)])
-    authors: Ints = np.repeat(np.arange(len(counts)), counts)
-    return authors[: options.posts]
+        posts = _more_active(options, users).sum() + users - _busy(users)
+        low, high = (users, high) if posts <= options.posts else (low, users)
+    ranks = _more_active(options, low)
+    counts = np.arange(len(ranks), 0, -1)
+    people = np.diff(ranks[::-1], prepend=0)
+    posts_before = np.cumsum(people * counts) - people * counts
+    step = np.searchsorted(posts_before, places, side="right") - 1
+    busy = (ranks[::-1] - people)[step] + (places - posts_before[step]) // counts[step]
+    authors: Ints = np.where(places < ranks.sum(), busy, _busy(low) + places - ranks.sum())
+    return authors
 
 
-def _activity(options: PostOptions, users: int) -> Ints:
-    busy = max(1, users // 2)
-    ranks = np.arange(1, users + 1)
-    counts: Ints = np.floor(2.0 * (busy / ranks) ** options.rank_exponent).astype(np.int64)
-    return np.where(ranks <= busy, counts, 1)
+def _busy(users: int) -> int:
+    """How many of them post by the rank law, and so at least twice."""
+    return max(1, users // 2)
+
+
+def _more_active(options: PostOptions, users: int) -> Ints:
+    """For 1, 2, … posts, how many of the busy people wrote at least so many: the person of rank r writes
+    2 · (busy / r) ^ exponent posts, rounded down."""
+    busy, power = _busy(users), options.rank_exponent
+
+    def counts(ranks: Floats) -> Floats:
+        return np.floor(2.0 * (busy / ranks) ** power)
+
+    wanted = np.arange(1, int(counts(np.ones(1))[0]) + 1)
+    ranks = np.clip(np.floor(busy * (2.0 / wanted) ** (1.0 / power)), 1, busy)
+    ranks += (ranks < busy) & (counts(ranks + 1) >= wanted)  # what a root rounds, the power decides
+    ranks -= counts(ranks) < wanted
+    return ranks.astype(np.int64)
 
 
 def _block(
