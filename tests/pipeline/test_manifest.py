@@ -11,6 +11,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from thyme.model.errors import InputError
 from thyme.pipeline.manifest import MANIFEST, damage_of, read_manifest
@@ -87,6 +88,18 @@ def test_a_dataset_that_was_never_finished_is_made_again(kept: Path) -> None:
     assert heard == ["posts: _SUCCESS is missing"]
     assert not dataset.kept(kept, heard.append), "one that is not there is no damage"
     assert len(heard) == 1
+
+
+def test_tasks_hash_what_is_large(spark: SparkSession, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset, "HASHED_HERE_BYTES", 0)
+    monkeypatch.setattr("thyme.pipeline.manifest.describe_file", lambda file: pytest.fail("hashed in this process"))
+    assert dataset.kept(kept, pytest.fail, lambda: spark)
+    dataset.check(kept, spark)
+    part = kept / "more/part-00000.parquet"
+    part.write_bytes(bytes(reversed(part.read_bytes())))
+    heard: list[str] = []
+    assert not dataset.kept(kept, heard.append, lambda: spark)
+    assert heard == ["posts: more/part-00000.parquet has changed"]
 
 
 def test_pages_carry_checksums_for_whoever_reads_them(kept: Path) -> None:

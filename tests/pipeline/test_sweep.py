@@ -80,6 +80,20 @@ def test_finished_runs_are_kept_and_not_played_again(spark: SparkSession, trace:
     assert {"issued", "succeeded", "notified", "phy sent"} <= kinds
 
 
+def test_tasks_hash_many_large_runs(
+    spark: SparkSession, trace: PackedTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, second = sweep(spark, specs(trace, 2), tmp_path)
+    monkeypatch.setattr(dataset, "HASHED_HERE_BYTES", 0)
+    monkeypatch.setattr("thyme.pipeline.manifest.describe_file", lambda file: pytest.fail("hashed in this process"))
+    events = tmp_path / second.run / EVENTS_FILE
+    whole = events.read_bytes()
+    events.write_bytes(bytes(reversed(whole)))
+    again = sweep(spark, specs(trace, 2), tmp_path)
+    assert [outcome.status for outcome in again] == ["reused", "done"]
+    assert events.read_bytes() == whole
+
+
 def test_events_do_not_depend_on_order_and_company(spark: SparkSession, trace: PackedTrace, tmp_path: Path) -> None:
     together = sweep(spark, specs(trace), tmp_path / "one")
     for spec in reversed(specs(trace)):

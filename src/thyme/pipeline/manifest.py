@@ -62,9 +62,9 @@ def data_files(place: Place) -> list[str]:
     return sorted(name for name in read_manifest(place).files if not name.startswith("_"))
 
 
-def damage_of(folder: Place, now: Mapping[str, KeptFile] | None = None) -> str:
-    """What is wrong with a dataset, in a few words; empty if it is as it was written. `now` are its files as somebody
-    else has just described them."""
+def damage_of(folder: Place, now: Mapping[str, KeptFile] = {}) -> str:
+    """What is wrong with a dataset, in a few words; empty if it is as it was written. `now` are those of its files that
+    somebody else has just described."""
     try:
         listed = read_manifest(folder).files
     except FileNotFoundError:
@@ -79,7 +79,7 @@ def damage_of(folder: Place, now: Mapping[str, KeptFile] | None = None) -> str:
             return f"{name} is missing"
         if name not in listed:
             return f"{name} was added"
-        changed = difference(there[name], listed[name], now.get(name) if now else None)
+        changed = difference(there[name], listed[name], now.get(name))
         if changed:
             return f"{name} {changed}"
     return ""

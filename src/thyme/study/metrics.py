@@ -42,14 +42,14 @@ def provide_metrics(
     code = code_identity(write_run_metrics.__module__)
     paths = {trace.stored.identity: trace.stored.place for trace in traces}
     expected = out / EXPECTED / identity_of(sorted(paths), code)
-    if not dataset.kept(expected, notes.damage.append):
+    if not dataset.kept(expected, notes.damage.append, session.need):
         notes.working(f"expected of {len(paths)} traces")
         write_expected(session.spark, paths, expected)
     identity = identity_of([(point, run) for point, _, run in played], code)
     of_runs, of_points = out / METRICS / identity / "runs", out / METRICS / identity / "points"
-    if not dataset.kept(of_points, notes.damage.append):
+    if not dataset.kept(of_points, notes.damage.append, session.need):
         notes.working(f"of {len(played)} runs")
-        if not dataset.kept(of_runs, notes.damage.append):
+        if not dataset.kept(of_runs, notes.damage.append, session.need):
             write_run_metrics(session.spark, out / RUNS, _played_runs(played, paths), expected, of_runs)
         write_point_metrics(session.spark, of_runs, [(run, point) for point, _, run in played], of_points)
     summaries = _read(of_points)

@@ -64,7 +64,7 @@ def provide_posts(plan: Plan, out: Place, session: LazySession, notes: StageNote
         return Posts(path, dataset_identity(path))
     identity = identity_of(plan.posts, code_identity(write_posts.__module__))
     path = out / POSTS_FOLDER / identity
-    if not dataset.kept(path, notes.damage.append):
+    if not dataset.kept(path, notes.damage.append, session.need):
         notes.working(f"writing {plan.posts.posts} posts")
         write_posts(session.spark, plan.posts, path)
     notes.detail = f"{plan.posts.posts} generated"
@@ -112,7 +112,7 @@ def _made_trace(
 
     def make(options: TraceOptions) -> Place:
         path = place(options)
-        if not dataset.kept(path, damaged):
+        if not dataset.kept(path, damaged, session.need):
             working()
             frame = dataset.frame_of(session.spark, posts.path, POSTS)
             write_trace(frame, options, path, made_from=f"posts {posts.identity}")

@@ -102,8 +102,9 @@ def play(run: str, scenario: bytes, trace: bytes) -> Played:
     return Played(run, time.process_time() - started_s, result.actions, table.num_rows, sink.getvalue())
 
 
-def damage_of_run(folder: Place, run: str) -> str | None:
-    """What is wrong with a run that was played: nothing, or in a few words; None if it was not played."""
+def damage_of_run(folder: Place, run: str, now: KeptFile | None = None) -> str | None:
+    """What is wrong with a run that was played: nothing, or in a few words; None if it was not played. `now` is the
+    file of its events as somebody else has just described it."""
     place = folder / run
     if not place.exists():
         return None
@@ -115,7 +116,7 @@ def damage_of_run(folder: Place, run: str) -> str | None:
         return f"{RUN_FILE} cannot be read ({error})"
     if kept is None:
         return f"{RUN_FILE} does not say what {EVENTS_FILE} was"
-    changed = difference(place / EVENTS_FILE, kept)
+    changed = difference(place / EVENTS_FILE, kept, now)
     return f"{EVENTS_FILE} {changed}" if changed else ""
 
 

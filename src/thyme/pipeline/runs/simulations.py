@@ -11,7 +11,9 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
+from thyme.pipeline.manifest import KeptFile
 from thyme.pipeline.runs.run import (
+    EVENTS_FILE,
     Played,
     RunSpec,
     damage_of_run,
@@ -21,6 +23,7 @@ from thyme.pipeline.runs.run import (
     run_seconds,
 )
 from thyme.pipeline.runs.sweep import OnProgress, RunOutcome, ignore_progress, sweep
+from thyme.pipeline.spark.dataset import hashed
 from thyme.places import Place, Remote, place_of, whole_place
 from thyme.sim.scenario import Scenario
 
@@ -38,7 +41,7 @@ def sweep_runs(
     """Play every run that has no whole output in `folder` yet; one outcome for each spec, in their order. `tell` hears
     of outputs that are damaged."""
     tasks = [_Simulation(run_identity(spec), spec) for spec in specs]
-    folders = _RunFolders(folder, {task.run: task.spec for task in tasks}, tell)
+    folders = _RunFolders(folder, {task.run: task.spec for task in tasks}, tell, hashed(folder, spark))
     with marked(folder) as mark:
         there = KeepRunThere(str(whole_place(folder)), mark)
         return sweep(spark, tasks, play_packed, folders, RUNS_PER_JOB, watch, there)
@@ -122,15 +125,18 @@ class _Simulation(msgspec.Struct, frozen=True):
 
 
 class _RunFolders:
-    """Runs are kept as `runs.run` says."""
+    """Runs are kept as `runs.run` says; `described` are files of earlier ones, where tasks have hashed them."""
 
-    def __init__(self, folder: Place, specs: dict[str, RunSpec], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Place, specs: dict[str, RunSpec], tell: Callable[[str], None], described: dict[str, KeptFile]
+    ) -> None:
         self._folder = folder
         self._specs = specs
         self._tell = tell
+        self._described = described
 
     def seconds(self, run: str) -> float | None:
-        damage = damage_of_run(self._folder, run)
+        damage = damage_of_run(self._folder, run, self._described.pop(f"{run}/{EVENTS_FILE}", None))
         if damage:
             self._tell(f"run {run}: {damage}")
         return run_seconds(self._folder, run) if damage == "" else None

@@ -44,6 +44,8 @@ ONE_FILE = "part-00000.parquet"
 _WRITTEN_SO = {f"parquet.enable.dictionary#{name}": "false" for name in ("id", "oid", "text")}
 """Values of these columns hardly repeat: a dictionary of them would be made only to be thrown away."""
 FULL_DISK = os.strerror(errno.ENOSPC)
+HASHED_HERE_BYTES = 2**30
+"""So much is hashed sooner than Spark starts. More is hashed by tasks, and what a job writes always."""
 
 
 @contextmanager
@@ -201,24 +203,33 @@ def size_bytes(path: Place | str) -> int:
     return sum(file_sizes(place_of(path)).values())
 
 
-def kept(place: Place, tell: Callable[[str], None]) -> bool:
+def kept(place: Place, tell: Callable[[str], None], spark: Callable[[], SparkSession] | None = None) -> bool:
     """Whether a dataset is there as it was written. One that is damaged is told, and removed to be made again."""
     if not place.exists():
         return False
-    wrong = damage_of(place) if exists(place) else f"{MANIFEST if isinstance(place, Remote) else DONE} is missing"
+    last = MANIFEST if isinstance(place, Remote) else DONE
+    wrong = damage_of(place, hashed(place, spark)) if exists(place) else f"{last} is missing"
     if wrong:
         tell(f"{place.name}: {wrong}")
         remove(place)
     return not wrong
 
 
+def hashed(place: Place, spark: Callable[[], SparkSession] | None) -> dict[str, KeptFile]:
+    """The files of a large folder as tasks describe them now; nothing of what is hashed faster where they are compared,
+    or is in a store."""
+    if spark is None or isinstance(place, Remote) or size_bytes(place) <= HASHED_HERE_BYTES:
+        return {}
+    return describe_files(spark(), place)
+
+
 def check(path: Place | str, spark: SparkSession | None = None) -> None:
-    """InputError unless a whole dataset is there; with a session, its tasks read and hash the files."""
+    """InputError unless a whole dataset is there; with a session, its tasks hash large ones."""
     place = place_of(path)
     try:
         if not exists(place):
             raise InputError(f"{place}: there is no complete dataset")
-        wrong = damage_of(place, describe_files(spark, place) if spark and isinstance(place, Path) else None)
+        wrong = damage_of(place, hashed(place, None if spark is None else lambda: spark))
     except OSError as error:
         raise InputError(f"{place}: cannot be read ({error.strerror or error})") from error
     if wrong:
