@@ -8,16 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import thyme
 
 THYME = [str(Path(sys.executable).with_name("thyme"))]
 
 
-def thyme(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*THYME, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
-
-
-def test_help_names_the_subcommands(tmp_path: Path) -> None:
-    answer = thyme("--help", folder=tmp_path)
+def test_help_names_the_subcommands() -> None:
+    answer = subprocess.run([*THYME, "--help"], capture_output=True, text=True, timeout=120)
     assert answer.returncode == 0
     for command in ("study", "simulate", "scenario", "posts", "trace", "node", "watch"):
         assert command in answer.stdout

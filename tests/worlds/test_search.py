@@ -3,12 +3,11 @@ them whole."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import thyme
 
 from thyme.approaches.registry import APPROACHES
 from thyme.cli.fuzz import search_worlds
@@ -18,8 +17,6 @@ from thyme.fuzz.shrink import consistent, shrink
 from thyme.fuzz.worlds import World, draw_world, read_world, write_world
 from thyme.model.records import OperationKind
 from thyme.sim.traces import check_operations
-
-THYME = str(Path(sys.executable).with_name("thyme"))
 
 
 @pytest.mark.parametrize("approach", APPROACHES)
@@ -85,10 +82,6 @@ def test_the_table_counts_worlds_by_promise() -> None:
     assert (row["approach"], row["worlds"]) == ("socialcast", 2)
     assert row["operations"] == sum(verdict.operations for verdict in verdicts)
     assert row["broken"] == sum(bool(verdict.violations) for verdict in verdicts)
-
-
-def thyme(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([THYME, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
 
 
 def test_a_written_world_is_played_by_simulate_and_judged_again(tmp_path: Path) -> None:
