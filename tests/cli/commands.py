@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+import pytest
+
 from thyme.cli.main import run
 
 
@@ -25,13 +27,12 @@ class Done(NamedTuple):
 def thyme(*arguments: str, folder: Path) -> Done:
     """What the command with these arguments prints in this folder."""
     out, err, log = StringIO(), StringIO(), logging.getLogger()
-    handlers, code = list(log.handlers), 0
+    handlers = list(log.handlers)
     with chdir(folder), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["thyme", *arguments]):
         try:
-            run()
-        except SystemExit as end:
-            assert isinstance(end.code, int)
-            code = end.code
+            with pytest.raises(SystemExit) as end:
+                run()
         finally:
             log.handlers = handlers
-    return Done(code, out.getvalue(), err.getvalue())
+    assert isinstance(end.value.code, int)
+    return Done(end.value.code, out.getvalue(), err.getvalue())
