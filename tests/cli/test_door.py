@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +21,10 @@ def test_help_names_the_subcommands() -> None:
         assert command in answer.stdout
 
 
-def test_the_shell_completes_commands_and_options(tmp_path: Path) -> None:
-    assert "complete" in thyme("--show-completion", "bash", folder=tmp_path).stdout
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash on the PATH")
+def test_the_shell_completes_commands_and_options() -> None:
+    in_bash = ["bash", "-c", '"$0" --show-completion; exit $?', *THYME]
+    assert "complete" in subprocess.run(in_bash, capture_output=True, text=True, timeout=120).stdout
     for typed, completed in {"thyme names": "namespace", "thyme node start --dura": "--durability"}.items():
         asked = {"_THYME_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
         answer = subprocess.run(THYME, env=os.environ | asked, capture_output=True, text=True, timeout=120)

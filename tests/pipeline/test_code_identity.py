@@ -58,7 +58,7 @@ def test_a_change_above_the_run_concerns_none(package: Path) -> None:
 def test_a_renamed_entry_is_an_error_and_a_renamed_part_changes_the_identity(package: Path) -> None:
     before = code_identity("thyme.papers.walks.batch", sources=Sources(package))
     walks = package / "papers" / "walks"
-    (walks / "dice.py").rename(walks / "draws.py")
+    (walks / "random_numbers.py").rename(walks / "draws.py")
     assert code_identity("thyme.papers.walks.batch", sources=Sources(package)) != before
     (walks / "batch.py").rename(walks / "batches.py")
     with pytest.raises(LookupError, match=r"no module 'thyme\.papers\.walks\.batch'"):
