@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -24,15 +24,24 @@ class Done(NamedTuple):
     stderr: str
 
 
-def thyme(*arguments: str, folder: Path) -> Done:
-    """What the command with these arguments prints in this folder."""
-    out, err, log = StringIO(), StringIO(), logging.getLogger()
+def thyme(*arguments: str, folder: Path, given: bytes = b"") -> Done:
+    """What the command with these arguments prints in this folder, if it reads what is given."""
+    out, err, read = BytesIO(), BytesIO(), TextIOWrapper(BytesIO(given))
+    log = logging.getLogger()
     handlers = list(log.handlers)
-    with chdir(folder), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["thyme", *arguments]):
+    with (
+        chdir(folder),
+        redirect_stdout(TextIOWrapper(out, write_through=True)) as shown,
+        redirect_stderr(TextIOWrapper(err, write_through=True)) as complained,
+        patch.multiple(sys, argv=["thyme", *arguments], stdin=read),
+    ):
         try:
             with pytest.raises(SystemExit) as end:
                 run()
         finally:
             log.handlers = handlers
     assert isinstance(end.value.code, int)
-    return Done(end.value.code, out.getvalue(), err.getvalue())
+    said = Done(end.value.code, out.getvalue().decode(), err.getvalue().decode())
+    shown.detach()
+    complained.detach()
+    return said

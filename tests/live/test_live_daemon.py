@@ -13,8 +13,10 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
+import commands
 import msgspec
 import pytest
+from commands import Done
 from typer.testing import CliRunner
 
 from thyme.cli.namespaces import app as namespaces
@@ -112,12 +114,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Clie
     assert not list(folder.glob("*.sock"))
 
 
-def thyme(client: Client, *arguments: str, folder: Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [*PROGRAM, *arguments, "--control", str(client.path)]
-    return subprocess.run(command, cwd=folder, input=given, capture_output=True, timeout=PATIENCE_S)
+def thyme(client: Client, *arguments: str, folder: Path, given: bytes = b"") -> Done:
+    return commands.thyme(*arguments, "--control", str(client.path), folder=folder, given=given)
 
 
-def lines(done: subprocess.CompletedProcess[bytes]) -> list[Any]:
+def lines(done: Done) -> list[Any]:
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -127,32 +128,32 @@ def test_verbs_store_list_fetch_and_remove(two: tuple[Client, Client], tmp_path:
     photo = os.urandom(300_000)
     (tmp_path / "kick.jpg").write_bytes(photo)
     done = thyme(one, "put", "kick.jpg", "--tags", "goal,final", folder=tmp_path)
-    assert done.stdout.decode() == "kick.jpg@1  300.0 kB\n", done.stderr
+    assert done.stdout == "kick.jpg@1  300.0 kB\n", done.stderr
     thyme(one, "put", "-", "--name", "note", "--tags", "goal, replay", folder=tmp_path, given=b"3-3!")
     short = thyme(one, "put", "brief", "--text", "soon over", "--tags", "talk", "--expires", "1s", folder=tmp_path)
-    assert short.stdout.startswith(b"brief@1  9 B  until "), short.stderr
+    assert short.stdout.startswith("brief@1  9 B  until "), short.stderr
     (tmp_path / "kick.jpg").unlink()
 
     found = lines(thyme(other, "ls", "goal & !replay", "--last", "10m", "--json", folder=tmp_path))
     assert [(each["key"], each["tags"], each["own"]) for each in found] == [("kick.jpg@1", ["final", "goal"], False)]
-    assert thyme(other, "get", "kick.jpg", folder=tmp_path).stdout.decode() == "kick.jpg  300.0 kB\n"
+    assert thyme(other, "get", "kick.jpg", folder=tmp_path).stdout == "kick.jpg  300.0 kB\n"
     assert (tmp_path / "kick.jpg").read_bytes() == photo
     again = thyme(other, "get", "kick.jpg@1", folder=tmp_path)
-    assert (again.returncode, b"kick.jpg exists already" in again.stderr) == (2, True)
+    assert (again.returncode, "kick.jpg exists already" in again.stderr) == (2, True)
 
     told = lines(thyme(other, "sub", "goal", "--past", "--last", "10m", "--json", folder=tmp_path))
     assert sorted(each["object"]["name"] for each in told) == ["kick.jpg", "note"]
-    assert thyme(other, "get", "note", "-o", "-", folder=tmp_path).stdout == b"3-3!"
+    assert thyme(other, "get", "note", "-o", "-", folder=tmp_path).stdout == "3-3!"
     assert thyme(one, "rm", "note", folder=tmp_path).returncode == 0
-    assert b"object note@1 of this device was deleted" in thyme(one, "get", "note", folder=tmp_path).stderr
+    assert "object note@1 of this device was deleted" in thyme(one, "get", "note", folder=tmp_path).stderr
     while other.found("talk"):
         pass
     assert thyme(other, "get", "brief@1", folder=tmp_path).returncode != 0
     assert [each.name for each in one.objects() if each.expires_s is None] == ["kick.jpg"]
     assert [each.name for each in other.found("goal")] == ["kick.jpg"]
-    assert thyme(one, "peers", folder=tmp_path).stdout.startswith(b"2  127.0.0.1:")
+    assert thyme(one, "peers", folder=tmp_path).stdout.startswith("2  127.0.0.1:")
     assert thyme(one, "node", "name", "Anna", folder=tmp_path).returncode == 0
-    assert (thyme(one, "node", "name", folder=tmp_path).stdout, one.status().name) == (b"Anna\n", "Anna")
+    assert (thyme(one, "node", "name", folder=tmp_path).stdout, one.status().name) == ("Anna\n", "Anna")
     assert thyme(one, "node", "place", "12.5,40", folder=tmp_path).returncode == 0
     assert one.status().position == (12.5, 40.0)
 
@@ -171,8 +172,8 @@ def test_what_cannot_be_done_is_one_line(two: tuple[Client, Client], tmp_path: P
         (("put", "missing.jpg", "--tags", "goal"), "missing.jpg: No such file"),
     ]:
         done = thyme(one, *arguments, folder=tmp_path)
-        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
-        assert said in done.stderr.decode()
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert said in done.stderr
 
 
 def test_a_listener_hears_of_what_comes_and_leaves_no_subscription(two: tuple[Client, Client]) -> None:
@@ -210,7 +211,7 @@ def test_a_socket_is_for_its_user_alone(two: tuple[Client, Client], monkeypatch:
 def test_without_a_daemon_one_line_says_how_to_start_one(tmp_path: Path) -> None:
     done = thyme(Client(tmp_path / "none.sock"), "peers", folder=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.decode().endswith("start one with: thyme node start --background\n")
+    assert done.stderr.endswith("start one with: thyme node start --background\n")
 
 
 def test_a_daemon_in_the_background_knows_its_objects_after_a_restart(tmp_path: Path) -> None:
