@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from thyme.approaches.interface import Capabilities, Done, Failure, Notify, Outcome, ReactiveStore
+from thyme.approaches.inbox import Notify
+from thyme.approaches.interface import Capabilities, Done, Failure, Outcome, ReactiveStore
 from thyme.approaches.interface import Fetched as FetchedFromStore
 from thyme.approaches.user import BY_HAND, FIRST_REACTION, Numbers, User, UserOptions
 from thyme.host import Timer
@@ -18,6 +19,7 @@ from thyme.model.objects import Content, Metadata
 from thyme.model.operations import Operation, RetrievalPolicy
 from thyme.model.queries import Query, parse_query
 from thyme.model.records import LogRecord, OperationKind
+from thyme.model.subscriptions import Subscription
 from thyme.sim.engine import Engine
 from thyme.wire.message import Message
 
@@ -94,6 +96,9 @@ class ScriptedStore(ReactiveStore):
     def unsubscribe(self, sid: int, done: Done) -> None:
         self.asked.append(("unsubscribe", done))
 
+    def _delete(self, key: ObjectKey, done: Done) -> None: ...
+    def _subscribe(self, subscription: Subscription, done: Done) -> None: ...
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None: ...
     def _expire(self, key: ObjectKey) -> None: ...
 
     def retrieve(self, metadata: Metadata, done: FetchedFromStore) -> None:

@@ -23,7 +23,6 @@ from typing import Generic, TypeVar, cast
 
 import msgspec
 
-from thyme.approaches.interface import Notify
 from thyme.approaches.past import Past, Position
 from thyme.host import Host, StoreFull
 from thyme.model.bounded import Bounded
@@ -51,6 +50,8 @@ _decoder = msgspec.msgpack.Decoder(Subscription)
 _positions = msgspec.msgpack.Decoder(Position)
 
 Source = TypeVar("Source", bound=int)
+Notify = Callable[[SubscriptionKey, Sequence[Metadata], int], None]
+"""(subscription, objects that came together, hops that they travelled or 0 where that is unknown)"""
 
 
 class OwnSubscription(Generic[Source]):

@@ -13,14 +13,16 @@ again, deleted or not (`names`), and neither is the number of a subscription (`i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from math import inf
+from typing import Any
 
 import msgspec
 
 from thyme.approaches.eviction import Evictable
 from thyme.approaches.expiries import Expiries
+from thyme.approaches.inbox import Inbox, Notify
 from thyme.approaches.names import UsedNames
 from thyme.approaches.partial_contents import drop_draft, evictable_drafts
 from thyme.host import Host
@@ -29,6 +31,7 @@ from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata, ObjectLimits, check_object
 from thyme.model.queries import Query
+from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.wire.message import Message
 
@@ -83,10 +86,6 @@ def ignore(*_: object) -> None:
     """For an outcome that nobody waits for."""
 
 
-Notify = Callable[[SubscriptionKey, Sequence[Metadata], int], None]
-"""(subscription, objects that came together, hops that they travelled or 0 where that is unknown)"""
-
-
 class ReactiveStore(ABC):
     """One node's view of the crowd's storage. Also the protocol that its host drives."""
 
@@ -97,6 +96,7 @@ class ReactiveStore(ABC):
         self._limits = limits
         self._names = UsedNames(host, limits.used_names, USED_NAMES_S)
         self._expiries = Expiries(host, self._expire)
+        self._inbox: Inbox[Any] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._under_way = 0
         self.progress: Callable[[ObjectKey, int, int], None] | None = None
         """Told how much of a large content that is being retrieved is here: (object, bytes, bytes in all)."""
@@ -215,18 +215,52 @@ class ReactiveStore(ABC):
 
         return ended
 
-    @abstractmethod
     def delete(self, oid: str, done: Done) -> None:
         """Remove one of this node's own objects; later subscriptions never see it."""
+        key = ObjectKey(oid, self.node)
+        if not self._was_inserted(key):
+            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+        self._expect_room()
+        self._names.use(oid)
+        self._delete(key, self._begun(done))
 
     @abstractmethod
+    def _delete(self, key: ObjectKey, done: Done) -> None:
+        """Carry out the deletion of an own object."""
+
     def subscribe(
         self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
     ) -> SubscriptionKey:
         """Be notified of what matches `query` and was published within `frame`, past or future."""
+        number = self._next_sid() if sid is None else sid
+        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+        self._check_subscription(subscription)
+        self._expect_room()
+        self._inbox.add(subscription, notify)
+        self._subscribe(subscription, self._begun(done))
+        return subscription.key
+
+    def _next_sid(self) -> int:
+        return self._inbox.next_sid()
+
+    def _check_subscription(self, subscription: Subscription) -> None:  # noqa: B027 - most take any subscription
+        """InputError if the approach cannot take such a subscription. Changes nothing."""
 
     @abstractmethod
-    def unsubscribe(self, sid: int, done: Done) -> None: ...
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
+        """Carry out a subscription, which is in the inbox."""
+
+    def unsubscribe(self, sid: int, done: Done) -> None:
+        if self._inbox.ended(sid):
+            done(Outcome())
+            return
+        subscription = self._inbox.get(sid).subscription
+        self._expect_room()
+        self._unsubscribe(subscription, self._begun(done))
+
+    @abstractmethod
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
+        """Remove a subscription from the inbox, and carry out its end."""
 
     def retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """Fetch the content of an object that this node was notified of. Whoever was given a large one releases it."""
@@ -257,17 +291,19 @@ class ReactiveStore(ABC):
         """A large content that was retrieved is not needed any more; where the approach keeps it, it stays."""
         drop_draft(self.host.store, key)
 
-    @abstractmethod
     def more(self, sid: int, done: Done, most: int = 0) -> None:
-        """Ask for the next batch of past matches of a subscription, or for a stream of up to `most` of them."""
+        """Ask for the next batch of past matches of a subscription, or for a stream of up to `most` of them. There is
+        nothing to ask for where others send by themselves all that they know."""
+        self._inbox.get(sid)
+        done(Outcome())
 
-    @abstractmethod
     def remaining(self, sid: int) -> int:
         """Past matches of a subscription that this node knows of and was not yet notified of; see `more`."""
+        return self._inbox.get(sid).remaining
 
-    @abstractmethod
     def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
         """After a restart: attach a callback to the subscriptions that this node made before it."""
+        return self._inbox.resume(notify)
 
     def evictable(self) -> Iterator[Evictable]:
         """Contents that this node could do without, should its store be too small; in any order."""

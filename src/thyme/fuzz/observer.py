@@ -11,7 +11,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from thyme.approaches.interface import Done, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.inbox import Notify
+from thyme.approaches.interface import Done, Fetched, Outcome, ReactiveStore
 from thyme.model.errors import InputError
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import ObjectKey, SubscriptionKey

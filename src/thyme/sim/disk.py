@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from thyme.approaches.interface import Done, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.inbox import Notify
+from thyme.approaches.interface import Done, Fetched, Outcome, ReactiveStore
 from thyme.host import MemoryStore
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import SubscriptionKey

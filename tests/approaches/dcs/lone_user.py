@@ -11,11 +11,13 @@ from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.locations import Locations
 from thyme.approaches.dcs.subscriber import Subscriber
+from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Outcome
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.objects import Metadata
 from thyme.model.queries import parse_query
+from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import (
     CellAnswer,
@@ -27,15 +29,20 @@ class User(LoneCell):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.requests = CellRequests(self.cell)
-        self.subscriber = Subscriber(self.cell, self.requests)
+        limits = self.cell.options.limits
+        self.inbox: Inbox[CellId] = Inbox(self.host, limits.own_subscriptions, limits.notified_memory)
+        self.subscriber = Subscriber(self.cell, self.requests, self.inbox)
         self.copies = Copies(self.host)
         self.locations = Locations(self.cell, self.requests, self.subscriber, self.copies)
         self.outcomes: list[Outcome] = []
         self.notified: list[str] = []
 
-    def subscribe(self, query: str) -> SubscriptionKey:
-        parsed = parse_query(query)
-        return self.subscriber.subscribe(parsed, TimeFrame.always(), self.on_notified, self.outcomes.append, None)
+    def subscribe(self, query: str, frame: TimeFrame | None = None) -> SubscriptionKey:
+        key = SubscriptionKey(self.inbox.next_sid(), self.host.node)
+        subscription = Subscription.to_query(key, parse_query(query), frame or TimeFrame.always())
+        self.inbox.add(subscription, self.on_notified)
+        self.subscriber.subscribe(subscription, self.outcomes.append)
+        return key
 
     def answer(self, request: int, *cells: int, **more: Any) -> None:
         for cell in cells:

@@ -13,7 +13,6 @@ from thyme.host import StoreFull
 from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import Cursor
-from thyme.model.queries import parse_query
 from thyme.routing.cells.addresses import Form
 from thyme.wire.cells import (
     CellNotification,
@@ -54,7 +53,7 @@ def test_each_conjunction_goes_to_the_cell_of_its_key_and_the_revocation_follows
     assert [to for to, _ in parts] == [[(1, None)], [(3, None)]]
     assert [len(part.subscription.conjunctions) for _, part in parts] == [1, 1]
     assert all(part.cell == HERE for _, part in parts)
-    user.subscriber.unsubscribe(key.sid, user.outcomes.append)
+    user.subscriber.unsubscribe(key, user.outcomes.append)
     ((to, revoked),) = user.take(UnsubscribePart)
     assert (to, revoked.key) == ([(1, None), (3, None)], key)
     assert list(user.subscriber.shares()) == []
@@ -100,9 +99,7 @@ def past_of(key: SubscriptionKey, cell: int, *at_s: float, left: int = 0, reques
 def test_the_most_recent_of_all_cells_together_are_told_and_more_is_asked_where_it_may_be_newer() -> None:
     user = User(past_matches=3)
     a, b = user.tag(1), user.tag(3)
-    key = user.subscriber.subscribe(
-        parse_query(f"{a} | {b} | goal"), TimeFrame.always(), user.on_notified, user.outcomes.append, None
-    )
+    key = user.subscribe(f"{a} | {b} | goal")
     (_, part) = user.take(SubscribePart)[0]
     user.arrive(past_of(key, 1, 9.0, 7.0, 5.0, left=1), form=Form.NODE)
     user.arrive(past_of(key, 3, 8.0, 2.0, 1.0), form=Form.NODE)
@@ -111,7 +108,7 @@ def test_the_most_recent_of_all_cells_together_are_told_and_more_is_asked_where_
     user.answer(part.request, *cells, past=0)
     assert user.notified == ["o9", "o8", "o7"]
     assert user.outcomes == [Outcome(remaining=4)]
-    user.subscriber.more(key.sid, user.outcomes.append)
+    user.subscriber.pager.give(user.inbox.get(key.sid), user.outcomes.append)
     assert user.notified[3:] == ["o5"]
     ((to, request),) = user.take(MoreRequest)
     assert to == [(1, None)], "it has one left that may be newer than those of the other cell"
@@ -119,7 +116,7 @@ def test_the_most_recent_of_all_cells_together_are_told_and_more_is_asked_where_
     after = Cursor(5.0, metadata_of("o5").key)
     user.arrive(past_of(key, 1, 4.0, request=request.request, after=after), form=Form.NODE)
     assert user.notified[3:] == ["o5", "o4", "o2"]
-    assert user.subscriber.remaining(key.sid) == 1
+    assert user.inbox.get(key.sid).remaining == 1
 
 
 def test_past_matches_that_a_cell_has_and_that_did_not_arrive_are_asked_for() -> None:
@@ -152,16 +149,13 @@ def test_pieces_and_answers_that_overtake_each_other_are_put_in_order_and_nothin
     assert user.take(MoreRequest) == []
 
 
-def test_a_search_of_the_past_makes_room_for_others_and_an_ended_one_has_nothing_to_revoke() -> None:
+def test_a_search_of_the_past_makes_room_for_others_and_ends() -> None:
     user = User(limits=StoreLimits(own_subscriptions=2))
     for i in range(10):
         user.wait(1.0)
-        past = TimeFrame.past(user.net.now_s)
-        key = user.subscriber.subscribe(parse_query(user.tag(1)), past, user.on_notified, user.outcomes.append, None)
+        key = user.subscribe(user.tag(1), TimeFrame.past(user.net.now_s))
         user.answer(user.take(SubscribePart)[-1][1].request, 1)
         assert len(user.outcomes) == i + 1
     user.wait(100.0)
-    user.subscriber.unsubscribe(key.sid, user.outcomes.append)
-    assert user.outcomes[-1].ok
-    assert user.take(UnsubscribePart) == []
+    assert user.inbox.ended(key.sid)
     assert list(user.subscriber.shares()) == []

@@ -20,15 +20,20 @@ def cells_of_tags(grid: Grid, tags: Iterable[str]) -> list[CellId]:
     return sorted({grid.cell_for(tag) for tag in tags})
 
 
-def parts_of(grid: Grid, subscription: Subscription, random: Random) -> dict[CellId, Subscription]:
-    """Each conjunction goes to the cell of one of its positive literals, chosen at random (its key)."""
-    shares: dict[CellId, list[Conjunction]] = {}
+def check_literals(subscription: Subscription) -> None:
+    """InputError unless every conjunction has a cell."""
     for conjunction in subscription.conjunctions:
         if not conjunction.positive:
             raise InputError(
                 f"{conjunction}: Thyme-DCS keeps a subscription in the cell of one of its tags, "
                 "so each alternative of a query needs a tag that is not negated"
             )
+
+
+def parts_of(grid: Grid, subscription: Subscription, random: Random) -> dict[CellId, Subscription]:
+    """Each conjunction goes to the cell of one of its positive literals, chosen at random (its key)."""
+    shares: dict[CellId, list[Conjunction]] = {}
+    for conjunction in subscription.conjunctions:
         key = random.choice(conjunction.positive)
         shares.setdefault(grid.cell_for(key), []).append(conjunction)
     return {cell: Subscription(subscription.key, tuple(share), subscription.frame) for cell, share in shares.items()}

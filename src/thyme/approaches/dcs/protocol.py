@@ -19,7 +19,7 @@ from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.holders import Holders
 from thyme.approaches.dcs.holdings import home_of
-from thyme.approaches.dcs.keys import cells_of_tags
+from thyme.approaches.dcs.keys import cells_of_tags, check_literals
 from thyme.approaches.dcs.learning import Learning
 from thyme.approaches.dcs.locations import Locations
 from thyme.approaches.dcs.membership import Membership
@@ -32,13 +32,11 @@ from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.dcs.subscriber import Subscriber
 from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
-from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Outcome, ReactiveStore
 from thyme.host import Host
-from thyme.model.errors import InputError
-from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, Metadata, Replica
-from thyme.model.queries import Query
+from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.wire.cells import WHOLE_CELL, DeleteMetadata, InsertMetadata
 from thyme.wire.message import Message
@@ -66,7 +64,7 @@ class CellStorage(ReactiveStore):
         self._requests = CellRequests(cell)
         self._proxying = Proxying(cell, self._requests)
         self._holders = Holders(cell, self._copies, self._replicas)
-        self._subscriber = Subscriber(cell, self._requests, self._begun)
+        self._subscriber = Subscriber(cell, self._requests, self._inbox)
         self._comparisons = Comparisons(cell, self._requests, self._subscriber)
         self._comparison_answers = ComparisonAnswers(cell, notifier)
         self._locations = Locations(cell, self._requests, self._subscriber, self._copies)
@@ -124,29 +122,25 @@ class CellStorage(ReactiveStore):
             self._holders.begin(stored)
         return stored
 
-    def delete(self, oid: str, done: Done) -> None:
-        metadata = self._copies.own(oid)
-        if metadata is None:
-            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
-        self._expect_room()
-        key = metadata.key
+    def _delete(self, key: ObjectKey, done: Done) -> None:
+        metadata = self._copies.own(key.oid)
+        assert metadata is not None, "only an own object is deleted"
         self._replicas.drop_own(key)
         self._copies.delete_own(metadata)
         cells = cells_of_tags(self.cell.grid, metadata.tags)
         home = home_of(metadata)
         if home is not None and home not in cells:
             cells = [*cells, home]
-        self._requests.ask(cells, lambda number: DeleteMetadata(number, key), self._begun(done))
+        self._requests.ask(cells, lambda number: DeleteMetadata(number, key), done)
 
-    def subscribe(
-        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
-    ) -> SubscriptionKey:
-        self._expect_room()
-        return self._subscriber.subscribe(query, frame, notify, done, sid)
+    def _check_subscription(self, subscription: Subscription) -> None:
+        check_literals(subscription)
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        self._expect_room()
-        self._subscriber.unsubscribe(sid, done)
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
+        self._subscriber.subscribe(subscription, done)
+
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
+        self._subscriber.unsubscribe(subscription.key, done)
 
     def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         self._replicas.retrieve(metadata, done)
@@ -162,14 +156,9 @@ class CellStorage(ReactiveStore):
         return self._replicas.fetching(key)
 
     def more(self, sid: int, done: Done, most: int = 0) -> None:
+        own = self._inbox.get(sid)
         self._expect_room()
-        self._subscriber.more(sid, done, most)
-
-    def remaining(self, sid: int) -> int:
-        return self._subscriber.remaining(sid)
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self._subscriber.resume(notify)
+        self._subscriber.pager.give(own, self._begun(done), most)
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         return self.cell.holdings.sizes(self._copies.held())

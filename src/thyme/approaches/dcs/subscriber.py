@@ -17,13 +17,11 @@ from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.keys import parts_of
 from thyme.approaches.inbox import Inbox, OwnSubscription
-from thyme.approaches.interface import Done, Notify, Outcome, ignore
+from thyme.approaches.interface import Done, Outcome, ignore
 from thyme.approaches.pager import Pager
 from thyme.host import StoreFull
-from thyme.model.frames import TimeFrame
 from thyme.model.ids import CellId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Metadata
-from thyme.model.queries import Query
 from thyme.model.records import Counted, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.routing.cells.addresses import Arrival
@@ -39,20 +37,13 @@ _cells = msgspec.msgpack.Decoder(list[CellId])
 _PUBLISHED = Struct(">d")
 
 
-def _as_it_is(done: Done) -> Done:
-    return done
-
-
 class Subscriber:
     """This node's subscriptions, and the cells that have a share of each."""
 
-    def __init__(self, cell: Cell, requests: CellRequests, begun: Callable[[Done], Done] = _as_it_is) -> None:
-        """`begun` receives the callback of every admitted operation and returns the one to call instead."""
+    def __init__(self, cell: Cell, requests: CellRequests, inbox: Inbox[CellId]) -> None:
         self._cell = cell
         self._requests = requests
-        self._begun = begun
-        limits = cell.options.limits
-        self._inbox: Inbox[CellId] = Inbox(cell.host, limits.own_subscriptions, limits.notified_memory)
+        self._inbox = inbox
         self._inbox.removed = self._forget_cells
         self._inbox.stamp = self._stamp
         self.subscribed: Callable[[], None] = ignore
@@ -62,22 +53,21 @@ class Subscriber:
         a cell had sent."""
         self._refused: set[SubscriptionKey] = set()
         """Subscriptions whose matches the disk refused; their cells will be asked."""
-        self._pager: Pager[CellId] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
+        self.pager: Pager[CellId] = Pager(self._inbox, cell.requests, self._ask_for_past, cell.options.past_matches)
         cell.hear(CellNotification, self._on_notification)
         cell.hear(PastOf, self._on_past)
 
-    def subscribe(self, query: Query, frame: TimeFrame, notify: Notify, done: Done, sid: int | None) -> SubscriptionKey:
-        number = self._inbox.next_sid() if sid is None else sid
-        subscription = Subscription.to_query(SubscriptionKey(number, self._cell.host.node), query, frame)
+    def subscribe(self, subscription: Subscription, done: Done) -> None:
+        """Divide a subscription of the inbox among its cells."""
+        sid = subscription.key.sid
         parts = parts_of(self._cell.grid, subscription, self._cell.host.random)
-        self._inbox.add(subscription, notify)
-        self._cell.host.store.put(SUBSCRIPTION_CELLS, str(number), msgspec.msgpack.encode(sorted(parts)))
+        self._cell.host.store.put(SUBSCRIPTION_CELLS, str(sid), msgspec.msgpack.encode(sorted(parts)))
         self._cell.named[subscription.key] = self._cell.place
-        own, ended = self._inbox.get(number), self._begun(done)
+        own = self._inbox.get(sid)
 
         def tell(outcome: Outcome) -> None:
-            self._pager.give(own, ignore)
-            ended(Outcome(outcome.failure, own.remaining))
+            self.pager.give(own, ignore)
+            done(Outcome(outcome.failure, own.remaining))
 
         def answered(outcome: Outcome) -> None:
             if own.past.awaited():
@@ -87,27 +77,11 @@ class Subscriber:
 
         self._send_parts(own, parts, answered)
         self.subscribed()
-        return subscription.key
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        if self._inbox.ended(sid):
-            done(Outcome())
-            return
-        key = self._inbox.get(sid).subscription.key
-        cells = self._cells_of(sid)
-        self._inbox.remove(sid)
-        self._requests.ask(cells, lambda number: UnsubscribePart(number, key), self._begun(done))
-
-    def more(self, sid: int, done: Done, most: int = 0) -> None:
-        """Deliver the next batch of past matches, of all cells together; or a stream of up to so many."""
-        own = self._inbox.get(sid)
-        self._pager.give(own, self._begun(done), most)
-
-    def remaining(self, sid: int) -> int:
-        return self._inbox.get(sid).remaining
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self._inbox.resume(notify)
+    def unsubscribe(self, key: SubscriptionKey, done: Done) -> None:
+        cells = self._cells_of(key.sid)
+        self._inbox.remove(key.sid)
+        self._requests.ask(cells, lambda number: UnsubscribePart(number, key), done)
 
     def shares(self, at_s: float = -inf) -> Iterator[tuple[SubscriptionKey, CellId]]:
         """Every subscription with every cell that has a share of it; with a time, only those that had not ended by
@@ -217,4 +191,4 @@ class Subscriber:
                 self.doubted(one, cell)
 
     def _on_past(self, arrival: Arrival, message: PastOf) -> None:
-        self._pager.on_piece(message.cell, message.piece)
+        self.pager.on_piece(message.cell, message.piece)

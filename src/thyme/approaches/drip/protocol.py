@@ -22,16 +22,14 @@ from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
 from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
-from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Outcome, ReactiveStore
 from thyme.approaches.requests import Requests
 from thyme.approaches.tombstones import LIFE_S, Tombstones
 from thyme.host import Host, Timer
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
-from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, DataObject, Metadata
-from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.wire.drip import (
@@ -82,7 +80,7 @@ class Drip(ReactiveStore):
         self.tombstones = Tombstones(host, self.options.limits.deletions)
         self._requests = Requests(host, self.options.retry)
         self.subscriber = Subscriber(
-            host, self.options, self.regions, self.routes, self._requests, self.tombstones, self._is_over
+            host, self.options, self._inbox, self.regions, self.routes, self._requests, self.tombstones, self._is_over
         )
         self.broker: Broker | None = None
         self._flooded: Bounded[tuple[int, ObjectKey], None] = Bounded(FLOODS_REMEMBERED)
@@ -156,14 +154,9 @@ class Drip(ReactiveStore):
         self._publish(event, done)
         return metadata
 
-    def delete(self, oid: str, done: Done) -> None:
-        key = ObjectKey(oid, self.node)
-        if not self.subscriber.contents.has(key):
-            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
-        self._expect_room()
-        self._names.use(oid)
+    def _delete(self, key: ObjectKey, done: Done) -> None:
         self._drop_deleted(Tombstone(key, self.host.now() + LIFE_S))
-        self._ask_broker(lambda number: Deletion(number, key), self._begun(done))
+        self._ask_broker(lambda number: Deletion(number, key), done)
 
     def _is_over(self, metadata: Metadata) -> bool:
         """Whether an object was deleted or has expired; else it may be stored."""
@@ -175,45 +168,22 @@ class Drip(ReactiveStore):
         self.subscriber.contents.drop(deleted.key)
         return news
 
-    def subscribe(
-        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
-    ) -> SubscriptionKey:
-        number = self.subscriber.inbox.next_sid() if sid is None else sid
-        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
-        self._expect_room()
-        self.subscriber.inbox.add(subscription, notify)
-        self.subscriber.asks_more(self._begun(done))
-        return subscription.key
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
+        self.subscriber.asks_more(done)
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        if self.subscriber.inbox.ended(sid):
-            done(Outcome())
-            return
-        self.subscriber.inbox.get(sid)
-        self._expect_room()
-        self.subscriber.inbox.remove(sid)
-        self.subscriber.changed(self._begun(done))
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
+        self._inbox.remove(subscription.key.sid)
+        self.subscriber.changed(done)
 
     def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         """Reads the content that came with the notification; sends nothing."""
         self.subscriber.contents.deliver(metadata, done)
 
-    def more(self, sid: int, done: Done, most: int = 0) -> None:
-        """Brokers send all they remember by themselves."""
-        self.subscriber.inbox.get(sid)
-        done(Outcome())
-
     def evictable(self) -> Iterator[Evictable]:
         return self.subscriber.contents.delivered(self.node, self.subscriber.contents.drop)
 
-    def remaining(self, sid: int) -> int:
-        return self.subscriber.inbox.get(sid).remaining
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self.subscriber.inbox.resume(notify)
-
     def stored(self) -> Iterable[tuple[str, int, int]]:
-        yield "own subscriptions", len(self.subscriber.inbox), 0
+        yield "own subscriptions", len(self._inbox), 0
         if self.broker is not None:
             yield "events", self.broker.memory.event_count, self.broker.memory.size_bytes
             yield "subscribers known", len(self.broker.memory.interests()), 0

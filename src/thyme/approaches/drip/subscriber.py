@@ -38,6 +38,7 @@ class Subscriber:
         self,
         host: Host,
         options: DripOptions,
+        inbox: Inbox[NodeId],
         regions: Regions,
         routes: BrokerRoutes,
         requests: Requests,
@@ -52,11 +53,11 @@ class Subscriber:
         self._is_over = is_over
         self.contents = Contents(host)
         self.contents.is_deleted = tombstones.__contains__
-        self.inbox: Inbox[NodeId] = Inbox(host, options.limits.own_subscriptions, options.limits.notified_memory)
-        self._asked_s = host.now() if len(self.inbox) else -1.0
+        self._inbox = inbox
+        self._asked_s = host.now() if len(self._inbox) else -1.0
         self._moved_s = -1.0
         self._received: Bounded[int, None] = Bounded(RECEIVED_EVENTS)
-        for key in self.inbox.delivered_to_any():
+        for key in self._inbox.delivered_to_any():
             # An event delivered for only one of two subscriptions may be new to the other.
             self._received[event_number(key)] = None
         self._reached = Registered(0, True)
@@ -95,7 +96,7 @@ class Subscriber:
 
         def ended(outcome: Outcome) -> None:
             if this == self._round:
-                if outcome.ok and len(self.inbox) == 0:
+                if outcome.ok and len(self._inbox) == 0:
                     self._asked_s = -1.0
                 waiting, self._waiting = self._waiting, []
                 for done in waiting:
@@ -123,14 +124,14 @@ class Subscriber:
         metadata = event.metadata
         if self._is_over(metadata):
             return False
-        matching = [own.subscription for own in self.inbox if own.subscription.matches(metadata)]
+        matching = [own.subscription for own in self._inbox if own.subscription.matches(metadata)]
         if not matching:
             return False
         # The content is kept first: the application may ask for it as soon as it is told.
         if not self.contents.has(metadata.key) and not self.contents.keep(metadata, event.data):
             return False
         self._received[event_number(metadata.key)] = None
-        accepted = [self.inbox.accept(subscription.key, metadata, hops) for subscription in matching]
+        accepted = [self._inbox.accept(subscription.key, metadata, hops) for subscription in matching]
         return any(accepted)
 
     def _send(self, this: int, number: int) -> None:
@@ -162,6 +163,6 @@ class Subscriber:
         self._moved_s = max(now_s, self._moved_s + 1e-6)
         # A frame that has ended may still be waiting for what was published within it.
         ended_s = now_s - self._options.interest_life_s
-        wanted = tuple(own.subscription for own in self.inbox if not own.subscription.frame.ended(ended_s))
+        wanted = tuple(own.subscription for own in self._inbox if not own.subscription.frame.ended(ended_s))
         brokers = self._regions.brokers(self._options.likely_brokers)
         return Interest(self._host.node, self._asked_s, self._moved_s, brokers, wanted)

@@ -13,13 +13,11 @@ from thyme.approaches.contents import ContentOptions, Contents, Fetches
 from thyme.approaches.entry import Entry
 from thyme.approaches.es.server import NO_REQUEST, Server
 from thyme.approaches.eviction import Evictable
-from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import (
     Capabilities,
     Done,
     Failure,
     Fetched,
-    Notify,
     Outcome,
     ReactiveStore,
     StoreLimits,
@@ -31,10 +29,8 @@ from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.chunks import CHUNK_BYTES
 from thyme.model.errors import InputError
-from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, Metadata
-from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.settings.bounds import AtLeastOne
 from thyme.model.subscriptions import Subscription
@@ -79,8 +75,6 @@ class ExternalStorage(ReactiveStore):
         self._fetches: Fetches[NodeId] = Fetches(
             self._requests, self.router.send, options.contents, self._tell_progress
         )
-        limits = options.limits
-        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self._ask_for_past, options.past_matches)
         self._large: Bounded[ObjectKey, int] = Bounded(MAX_LARGE)
         """The insertions of large objects, which last while the server fetches them."""
@@ -138,27 +132,15 @@ class ExternalStorage(ReactiveStore):
             self._large[metadata.key] = number
         return metadata
 
-    def delete(self, oid: str, done: Done) -> None:
-        if self.host.store.get(OWN_OBJECT, oid) is None:
-            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
-        self._expect_room()
-        key = ObjectKey(oid, self.node)
-        self._names.use(oid)
-        self.host.store.remove(OWN_OBJECT, oid)
+    def _delete(self, key: ObjectKey, done: Done) -> None:
+        self.host.store.remove(OWN_OBJECT, key.oid)
         if self._server is None:
             self._contents.drop(key)
-        self._ask(lambda number: DeleteRequest(number, key), self._begun(done))
+        self._ask(lambda number: DeleteRequest(number, key), done)
 
-    def subscribe(
-        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
-    ) -> SubscriptionKey:
-        number = self._inbox.next_sid() if sid is None else sid
-        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
-        self._expect_room()
-        self._inbox.add(subscription, notify)
-        own = self._inbox.get(number)
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
+        own = self._inbox.get(subscription.key.sid)
         past = self.options.past_matches
-        ended = self._begun(done)
 
         def message(request: int) -> Message:
             if own.past.cursor(SERVER) is None:
@@ -167,19 +149,13 @@ class ExternalStorage(ReactiveStore):
 
         def answered(outcome: Outcome) -> None:
             self._pager.give(own, lambda _: None)
-            ended(Outcome(outcome.failure, own.remaining))
+            done(Outcome(outcome.failure, own.remaining))
 
         self._ask(message, answered)
-        return subscription.key
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        if self._inbox.ended(sid):
-            done(Outcome())
-            return
-        key = self._inbox.get(sid).subscription.key
-        self._expect_room()
-        self._inbox.remove(sid)
-        self._ask(lambda number: UnsubscribeRequest(number, key), self._begun(done))
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
+        self._inbox.remove(subscription.key.sid)
+        self._ask(lambda number: UnsubscribeRequest(number, subscription.key), done)
 
     def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         data = self._contents.read(metadata) if self._server else None
@@ -203,12 +179,6 @@ class ExternalStorage(ReactiveStore):
         own = self._inbox.get(sid)
         self._expect_room()
         self._pager.give(own, self._begun(done), most)
-
-    def remaining(self, sid: int) -> int:
-        return self._inbox.get(sid).remaining
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self._inbox.resume(notify)
 
     def has_room(self) -> bool:
         return self.router.has_room()

@@ -24,15 +24,7 @@ import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.entry import Entry
-from thyme.approaches.inbox import Inbox
-from thyme.approaches.interface import (
-    Capabilities,
-    Done,
-    Fetched,
-    Notify,
-    Outcome,
-    ReactiveStore,
-)
+from thyme.approaches.interface import Capabilities, Done, Fetched, Outcome, ReactiveStore
 from thyme.approaches.ls.agreement import Agreement, News
 from thyme.approaches.ls.answers import Answers
 from thyme.approaches.ls.joining import Joining
@@ -43,12 +35,9 @@ from thyme.approaches.pager import Pager
 from thyme.approaches.past import answer_in_pieces
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.host import Host
-from thyme.model.errors import InputError
-from thyme.model.frames import TimeFrame
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.matching import Cursor, MatchingIndex, MatchingLimits
 from thyme.model.objects import Content, Metadata
-from thyme.model.queries import Query
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
 from thyme.routing.flooding import Flooding
@@ -98,7 +87,6 @@ class LocalStorage(ReactiveStore):
             self._requests, self.router.send, self.options.contents, self._tell_progress
         )
         limits = self.options.limits
-        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._pager: Pager[NodeId] = Pager(self._inbox, self._requests, self.router.send, self.options.past_matches)
         self._index = MatchingIndex(MatchingLimits(subscriptions=KNOWN_SUBSCRIPTIONS, tombstones=limits.deletions))
         self._known = Known(host, self._index, self.options.revoked_s, sure=self.options.telling.sure)
@@ -158,7 +146,7 @@ class LocalStorage(ReactiveStore):
         self.host.store.remove("object", str(key))
 
     def _was_inserted(self, key: ObjectKey) -> bool:
-        return self._index.get(key) is not None or self._index.deleted(key)
+        return self._index.get(key) is not None
 
     def _insert(self, metadata: Metadata, data: Content, done: Done, replicate: bool | None) -> Metadata:
         self._contents.keep_own(metadata, data)
@@ -168,29 +156,18 @@ class LocalStorage(ReactiveStore):
         done(Outcome())
         return metadata
 
-    def delete(self, oid: str, done: Done) -> None:
-        key = ObjectKey(oid, self.node)
-        if self._index.get(key) is None:
-            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
-        self._names.use(oid)
+    def _delete(self, key: ObjectKey, done: Done) -> None:
         self._index.delete(key)
         self._contents.drop(key)
         self.host.store.remove("object", str(key))
         done(Outcome())
 
-    def subscribe(
-        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
-    ) -> SubscriptionKey:
-        number = self._next_sid() if sid is None else sid
-        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
-        self._expect_room()
-        self._inbox.add(subscription, notify)
-        own = self._inbox.get(number)
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
+        own = self._inbox.get(subscription.key.sid)
         self._known.add(subscription)
         self._answer(subscription, self.options.past_matches)
         self.host.after(self.options.collect_s, lambda: self._pager.give(own, lambda _: None))
-        self._flood(Subscribed(subscription, self.options.past_matches), self._begun(done))
-        return subscription.key
+        self._flood(Subscribed(subscription, self.options.past_matches), done)
 
     def _next_sid(self) -> int:
         """A number that no node knows, even if this node has lost its store."""
@@ -199,16 +176,11 @@ class LocalStorage(ReactiveStore):
             number += 1
         return number
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        if self._inbox.ended(sid):
-            done(Outcome())
-            return
-        key = self._inbox.get(sid).subscription.key
-        self._expect_room()
-        self._inbox.remove(sid)
-        now_s = self.host.now()
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
+        key, now_s = subscription.key, self.host.now()
+        self._inbox.remove(key.sid)
         self._known.revoke(key, now_s)
-        self._flood(Unsubscribed(key, now_s), self._begun(done))
+        self._flood(Unsubscribed(key, now_s), done)
 
     def _retrieve(self, metadata: Metadata, done: Fetched) -> None:
         if metadata.key.owner == self.node:
@@ -226,12 +198,6 @@ class LocalStorage(ReactiveStore):
         own = self._inbox.get(sid)
         self._expect_room()
         self._pager.give(own, self._begun(done), most)
-
-    def remaining(self, sid: int) -> int:
-        return self._inbox.get(sid).remaining
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self._inbox.resume(notify)
 
     def has_room(self) -> bool:
         return self.router.has_room() and (self._queues is None or self._queues.has_room())

@@ -23,8 +23,7 @@ import msgspec
 
 from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
-from thyme.approaches.inbox import Inbox
-from thyme.approaches.interface import Capabilities, Done, Fetched, Notify, Outcome, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Outcome, ReactiveStore
 from thyme.approaches.socialcast.buffers import Buffer, BufferedMessage, RecentMessages
 from thyme.approaches.socialcast.handovers import Handovers
 from thyme.approaches.socialcast.neighbours import Neighbour, Neighbourhood
@@ -44,10 +43,8 @@ from thyme.approaches.socialcast.utilities import CarrierScore, Utilities
 from thyme.approaches.tombstones import Tombstones
 from thyme.host import Host, Timer
 from thyme.model.errors import InputError
-from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, Metadata
-from thyme.model.queries import Query
 from thyme.model.records import Counted, Joined, Sampled, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
@@ -76,7 +73,6 @@ class SocialCast(ReactiveStore):
         super().__init__(host, self.options.limits)
         limits = self.options.limits
         self.buffer = Buffer(host, self.options.buffer_copies)
-        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._tombstones = Tombstones(host, limits.deletions)
         self.readable = ReadableContents(host, self.options.contents, self.options.read_s, self._tombstones)
         self._memory = RecentMessages(self.options.memory_ids)
@@ -148,12 +144,8 @@ class SocialCast(ReactiveStore):
         done(Outcome())
         return metadata
 
-    def delete(self, oid: str, done: Done) -> None:
-        key = ObjectKey(oid, self.node)
-        if key not in self.readable:
-            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
+    def _delete(self, key: ObjectKey, done: Done) -> None:
         held = self.buffer.get(identifier(key))
-        self._names.use(oid)
         self._tombstones.add(key, held.expires_s if held else None)
         self._drop_deleted(key)
         done(Outcome())
@@ -178,29 +170,21 @@ class SocialCast(ReactiveStore):
                 neighbour.deleted.update(lacking)
                 self.host.unicast(neighbour.node, Deletions(tuple(known[id_] for id_ in lacking)))
 
-    def subscribe(
-        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
-    ) -> SubscriptionKey:
-        number = self._inbox.next_sid() if sid is None else sid
-        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
+    def _check_subscription(self, subscription: Subscription) -> None:
         size_bytes = len(msgspec.msgpack.encode(_wanted([own.subscription for own in self._inbox] + [subscription])))
         if size_bytes > self.options.control_bytes // 2:
             raise InputError(
                 f"with this one, this node's subscriptions take {size_bytes} bytes; at most "
                 f"{self.options.control_bytes // 2} fit a control message: unsubscribe from some or ask for less"
             )
-        self._inbox.add(subscription, notify)
+
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
         self._announce_interests()
         self._deliver_what_is_here()
         done(Outcome())
-        return subscription.key
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        if self._inbox.ended(sid):
-            done(Outcome())
-            return
-        self._inbox.get(sid)
-        self._inbox.remove(sid)
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
+        self._inbox.remove(subscription.key.sid)
         self._announce_interests()
         done(Outcome())
 
@@ -208,18 +192,8 @@ class SocialCast(ReactiveStore):
         """Reads the content that came with the notification; sends nothing."""
         self.readable.deliver(metadata, done)
 
-    def more(self, sid: int, done: Done, most: int = 0) -> None:
-        self._inbox.get(sid)
-        done(Outcome())
-
     def evictable(self) -> Iterator[Evictable]:
         return self.readable.evictable()
-
-    def remaining(self, sid: int) -> int:
-        return self._inbox.get(sid).remaining
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self._inbox.resume(notify)
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         yield "copies", len(self.buffer), self.buffer.size_bytes

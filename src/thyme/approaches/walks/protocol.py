@@ -22,11 +22,10 @@ import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
 from thyme.approaches.entry import Entry
-from thyme.approaches.inbox import ENDED_S, Inbox
+from thyme.approaches.inbox import ENDED_S
 from thyme.approaches.interface import (
     Capabilities,
     Done,
-    Notify,
     Outcome,
     ReactiveStore,
 )
@@ -42,10 +41,8 @@ from thyme.approaches.walks.walker import Walker
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
-from thyme.model.frames import TimeFrame
-from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
+from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Content, Metadata
-from thyme.model.queries import Query
 from thyme.model.records import Joined
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
@@ -69,8 +66,6 @@ class DirectionalWalks(ReactiveStore):
         super().__init__(host, self.options.limits)
         if self.options.paper:
             self.capabilities = Capabilities(answers_past=False)
-        limits = self.options.limits
-        self._inbox: Inbox[NodeId] = Inbox(host, limits.own_subscriptions, limits.notified_memory)
         self._inbox.removed = lambda sid: host.store.remove(ASKED, str(sid))
         self._contents = Contents(host)
         self._contents.is_deleted = self.deleted
@@ -154,36 +149,23 @@ class DirectionalWalks(ReactiveStore):
         self._when_settled(Event(metadata, 0), done)
         return metadata
 
-    def delete(self, oid: str, done: Done) -> None:
-        key = ObjectKey(oid, self.node)
-        if not self._contents.has(key):
-            raise InputError(f"this node has no object {oid!r} to delete; only the owner can delete an object")
-        self._names.use(oid)
+    def _delete(self, key: ObjectKey, done: Done) -> None:
         self._contents.drop(key)
         self._outbox.drop(key)
         done(Outcome())
 
-    def subscribe(
-        self, query: Query, frame: TimeFrame, notify: Notify, done: Done, *, sid: int | None = None
-    ) -> SubscriptionKey:
-        if frame.ended(self.host.now()) and not self.capabilities.answers_past:
+    def _check_subscription(self, subscription: Subscription) -> None:
+        if subscription.frame.ended(self.host.now()) and not self.capabilities.answers_past:
             raise InputError("the paper's walks keep nothing for later: the time frame must reach into the future")
-        number = self._inbox.next_sid() if sid is None else sid
-        subscription = Subscription.to_query(SubscriptionKey(number, self.node), query, frame)
-        self._expect_room()
-        self._inbox.add(subscription, notify)
-        self.host.store.put(ASKED, str(number), msgspec.msgpack.encode(self.host.now()))
-        self._stand(subscription)
-        self._when_settled(None, self._begun(done))
-        return subscription.key
 
-    def unsubscribe(self, sid: int, done: Done) -> None:
-        if self._inbox.ended(sid):
-            done(Outcome())
-            return
-        subscription = self._inbox.get(sid).subscription
+    def _subscribe(self, subscription: Subscription, done: Done) -> None:
+        self.host.store.put(ASKED, str(subscription.key.sid), msgspec.msgpack.encode(self.host.now()))
+        self._stand(subscription)
+        self._when_settled(None, done)
+
+    def _unsubscribe(self, subscription: Subscription, done: Done) -> None:
         revocation = self._advert(subscription, revoked=True)
-        self._inbox.remove(sid)
+        self._inbox.remove(subscription.key.sid)
         self._advertise(revocation)
         done(Outcome())
 
@@ -198,16 +180,6 @@ class DirectionalWalks(ReactiveStore):
 
     def _fetching(self, key: ObjectKey) -> bool:
         return self._fetches.fetching(key)
-
-    def more(self, sid: int, done: Done, most: int = 0) -> None:
-        self._inbox.get(sid)
-        done(Outcome())
-
-    def remaining(self, sid: int) -> int:
-        return self._inbox.get(sid).remaining
-
-    def resume(self, notify: Notify) -> tuple[SubscriptionKey, ...]:
-        return self._inbox.resume(notify)
 
     def stored(self) -> Iterable[tuple[str, int, int]]:
         yield "branches", len(self.branches), 0
