@@ -16,12 +16,13 @@ from thyme.world.churn import (
     Alternate,
     Change,
     Churn,
-    alternating,
+    ChurnModel,
+    Crash,
+    Join,
+    Leave,
+    Population,
     chosen_sparing,
     churn_of,
-    crashing,
-    joining,
-    leaving,
 )
 from thyme.world.mobility.placement import read_places, read_topology, static, uniform_places, write_topology
 from thyme.world.streams import chosen, stream
@@ -110,8 +111,12 @@ def test_static_nodes_never_move() -> None:
     assert not moving_nodes(movement, 7.0).any()
 
 
+def made(model: ChurnModel, nodes: int = 100, joined_s: float = 0.0, seed: int = 1) -> Churn:
+    return model.make(Population(nodes, joined_s, 3000.0, seed, lambda at_s: [0] * nodes))
+
+
 def test_leaving_nodes_never_come_back() -> None:
-    churn = leaving([2, 5, 7], 200.0, 300.0, seed=1)
+    churn = made(Leave(nodes=(2, 5, 7), from_s=200.0, to_s=300.0))
     assert [change.on for change in churn.changes] == [False] * 3
     assert all(200.0 <= change.at_s <= 300.0 for change in churn.changes)
     assert is_on(churn, 5, 199.0)
@@ -121,21 +126,21 @@ def test_leaving_nodes_never_come_back() -> None:
 
 
 def test_joining_nodes_are_off_until_they_join() -> None:
-    churn = joining(range(20), 30.0, 60.0, seed=1)
+    churn = made(Join(nodes=tuple(range(20)), from_s=30.0, to_s=60.0))
     assert churn.starts_off() == tuple(range(20))
     assert not any(is_on(churn, node, 29.0) for node in range(20))
     assert all(is_on(churn, node, 60.0) for node in range(20))
 
 
 def test_a_crash_takes_its_share_at_once() -> None:
-    churn = crashing(chosen(100, 0.4, 2, "crashing"), 300.0)
+    churn = made(Crash(fraction=0.4, from_s=300.0), seed=2)
     assert len(churn.changes) == 40
     assert {change.at_s for change in churn.changes} == {300.0}
     assert not any(change.keeps_store for change in churn.changes)
 
 
 def test_on_and_off_follow_each_other_in_whole_periods() -> None:
-    churn = alternating(chosen(100, 0.4, 3, "alternating"), 60.0, 3000.0, seed=3)
+    churn = made(Alternate(fraction=0.4), joined_s=60.0, seed=3)
     by_node: dict[int, list[Change]] = {}
     for change in churn.changes:
         by_node.setdefault(change.node, []).append(change)
@@ -148,8 +153,7 @@ def test_on_and_off_follow_each_other_in_whole_periods() -> None:
 
 
 def test_three_of_four_periods_end_in_a_change() -> None:
-    rule = Alternate(spread=False)
-    churn = alternating(range(400), 0.0, 3000.0, seed=4, rule=rule)
+    churn = made(Alternate(nodes=tuple(range(400)), spread=False), nodes=400, seed=4)
     firsts = [change for change in churn.changes if change.at_s == 120.0]
     assert len(firsts) / 400 == pytest.approx(0.75, abs=0.07)
     on_s = np.mean([np.mean([is_on(churn, node, at_s) for at_s in range(1500, 3000, 30)]) for node in range(40)])
@@ -157,7 +161,7 @@ def test_three_of_four_periods_end_in_a_change() -> None:
 
 
 def test_schedules_join_in_order_of_time() -> None:
-    both = churn_of([*joining([1], 30.0, 60.0, 1).changes, *leaving([1, 0], 10.0, 90.0, 1).changes])
+    both = churn_of([*made(Join(nodes=(1,))).changes, *made(Leave(nodes=(1, 0), from_s=10.0, to_s=90.0)).changes])
     assert [change.at_s for change in both.changes] == sorted(change.at_s for change in both.changes)
     assert len(both.changes) == 3
 
@@ -166,7 +170,7 @@ def test_wrong_schedules_are_refused() -> None:
     with pytest.raises(InputError, match="order of time"):
         Churn((Change(2.0, 0, False), Change(1.0, 0, True)))
     with pytest.raises(InputError, match="reversed"):
-        leaving([0], 300.0, 200.0, 1)
+        made(Leave(nodes=(0,), from_s=300.0, to_s=200.0))
     with pytest.raises(InputError, match="between 0 and 1"):
         chosen(10, 1.5, 1, "crashing")
     with pytest.raises(InputError, match="between 0 and 1"):

@@ -22,11 +22,6 @@ trace_app = typer.Typer(
 )
 
 
-def _rare(text: str) -> Any:
-    """An option that can also be given by `--set`; the help leaves it out."""
-    return typer.Option(help=text, hidden=True, show_default=False)
-
-
 @trace_app.command(
     epilog="Examples: thyme trace make posts --out trace --users 100 · "
     "thyme trace make posts --out trace --set rates.past_share=0.2 --set popular_share=0.3"
@@ -54,14 +49,6 @@ def make(
         float | None, typer.Option(help="Share of nodes that only publish; the others only subscribe.")
     ] = None,
     settings: Settings = None,
-    popular: Annotated[float | None, _rare("popular_share")] = None,
-    always: Annotated[float | None, _rare("rates.always_share")] = None,
-    past: Annotated[float | None, _rare("rates.past_share")] = None,
-    framed: Annotated[float | None, _rare("rates.frame_share")] = None,
-    frame: Annotated[float | None, _rare("rates.frame_s, in minutes")] = None,
-    size_spread: Annotated[float | None, _rare("sizes.spread")] = None,
-    largest: Annotated[int | None, _rare("sizes.largest_bytes")] = None,
-    summary: Annotated[int | None, _rare("sizes.summary_bytes")] = None,
     master: Master = "",
     conf: Conf = None,
 ) -> None:
@@ -88,15 +75,8 @@ def make(
         ("compression.first_s", first),
         ("sizes.kind", sizes),
         ("sizes.size_bytes", size),
-        ("sizes.largest_bytes", largest or max(size, 1_000_000)),
-        ("sizes.spread", size_spread),
-        ("sizes.summary_bytes", summary),
+        ("sizes.largest_bytes", max(size, 1_000_000)),
         ("publisher_share", publishers),
-        ("popular_share", popular),
-        ("rates.always_share", always),
-        ("rates.past_share", past),
-        ("rates.frame_share", framed),
-        ("rates.frame_s", None if frame is None else frame * 60.0),
     ):
         if value is not None:
             set_key(given, key, value)

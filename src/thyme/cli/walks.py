@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 import msgspec
 import typer
 
-from thyme.approaches.walks.options import Method
 from thyme.cli.settings import Settings, with_settings
-from thyme.papers.walks.readings import MAX_GRAPH_DRAWS, RADIUS, WalkOptions, answers, parse_reading
+from thyme.papers.walks.readings import answers, parse_reading
 
 _READINGS = "; ".join(f"{field}: {' | '.join(values)}" for field, values in answers().items())
 
@@ -21,29 +20,13 @@ def walks(
     draws: Annotated[int, typer.Option(min=1, help="Draws of initiators on each network.")] = 1,
     pure: Annotated[bool, typer.Option("--pure", help="Pure random walks instead of directional ones.")] = False,
     reading: Annotated[str, typer.Option(help=f"Answers to what the paper leaves open. {_READINGS}")] = "default",
-    method: Annotated[str, typer.Option(help="Cost of a step: neighbourhood (3), second (2), weights (1).")] = (
-        "neighbourhood"
-    ),
-    branches: Annotated[int, typer.Option(help="Branches of a walk, 1 or 2.")] = 1,
-    alpha: Annotated[float, typer.Option(help="Weight of the first neighbourhood in cost (2).")] = 1.0,
-    beta: Annotated[float, typer.Option(help="Weight of the second neighbourhood in cost (2).")] = 0.5,
-    penalty: Annotated[float, typer.Option(help="Added to weight (1) for every earlier step on a node.")] = 100.0,
-    radius: Annotated[float, typer.Option(help="Range of communication in the unit square.")] = RADIUS,
-    max_graph_draws: Annotated[int, typer.Option(help="Attempts to draw a connected network.")] = (MAX_GRAPH_DRAWS),
     seed: Annotated[int, typer.Option(help="Seed of networks, initiators and walks.")] = 1,
     settings: Settings = None,
 ) -> None:
     """Build overlays of directional (or pure) random walks and print their size and depth."""
     from thyme.papers.walks.batch import METRICS, BatchOptions, run_point
 
-    options = BatchOptions(
-        radius=radius,
-        max_graph_draws=max_graph_draws,
-        walk=WalkOptions(method=cast(Method, method), branches=branches, alpha=alpha, beta=beta, penalty=penalty),
-        reading=parse_reading(reading),
-        seed=seed,
-    )
-    batch = with_settings(options, settings)
+    batch = with_settings(BatchOptions(reading=parse_reading(reading), seed=seed), settings)
     columns = run_point(nodes, initiators, pure, networks, draws, batch.seed, batch)
     summary: dict[str, object] = {
         "nodes": nodes,

@@ -30,8 +30,6 @@ from thyme.world.venue import Venue, paper_venue, venue_for
 AUTO = "auto"
 MAX_NODES = 100_000
 PAPER_SIZES = (16, 36, 64, 100, 144, 196)
-WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0, "ns3": 100.0}
-"""About how far the profiles of the 802.11g radio reach."""
 
 
 class VenueSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -212,9 +210,8 @@ def crowd_of(scenario: Scenario, contents: Contents = "texts") -> CrowdKind | No
 
 
 def _density(scenario: Scenario) -> float:
-    radio, area = scenario.radio, scenario.area()
-    range_m = radio.range_m if isinstance(radio, DiscModel) else WIFI_RANGES_M[radio.profile]
-    return round(density_of(scenario.nodes, area.width_m * area.height_m, range_m), 3)
+    area = scenario.area()
+    return round(density_of(scenario.nodes, area.width_m * area.height_m, scenario.radio.reach_m), 3)
 
 
 def _walking(scenario: Scenario) -> float | None:

@@ -14,7 +14,6 @@ from thyme.approaches.registry import with_plain_names
 from thyme.model.operations import Operation
 from thyme.pipeline.runs.run import RunSpec
 from thyme.sim.output import summarise
-from thyme.sim.radios.models import DiscModel
 from thyme.sim.run import Run
 from thyme.sim.scenario import Scenario
 from thyme.study.replay import NOTIFIED, Activity, Replay, activities_of, control_names
@@ -25,7 +24,6 @@ PLAYED_S = 180.0
 SHOWN_S, STEP_S = 30.0, 0.5
 MAX_PEOPLE = 120
 """Larger crowds take long to simulate again, and a picture of them is unreadable."""
-WIFI_RANGE_M = 113.0
 
 
 class Animation(msgspec.Struct, frozen=True):
@@ -45,7 +43,7 @@ def animation_of(title: str, spec: RunSpec) -> Animation | None:
     if not played.activities:
         return None
     from_s = busiest(played.activities, began_s, until_s)
-    range_m = scenario.radio.range_m if isinstance(scenario.radio, DiscModel) else WIFI_RANGE_M
+    range_m = scenario.radio.reach_m
     snapshots = played.snapshots(from_s, min(from_s + SHOWN_S, until_s), STEP_S, range_m)
     return Animation(
         f"{with_plain_names(title)} at work",

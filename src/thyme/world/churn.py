@@ -8,7 +8,7 @@ leaves for good or crashes loses it, a node that was merely switched off finds i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import ClassVar, Self
 
@@ -119,7 +119,7 @@ class Leave(_Drawn, frozen=True, tag="leave"):
     """… and the last at this one."""
 
     def make(self, present: Population) -> Churn:
-        return leaving(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
+        return _switched_once(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed, on=False)
 
 
 class Crash(_Drawn, frozen=True, tag="crash"):
@@ -130,7 +130,7 @@ class Crash(_Drawn, frozen=True, tag="crash"):
     """The instant."""
 
     def make(self, present: Population) -> Churn:
-        return crashing(self.chosen(present, self.from_s), self.from_s)
+        return churn_of([Change(self.from_s, node, False) for node in self.chosen(present, self.from_s)])
 
 
 class Alternate(_Drawn, frozen=True, tag="alternate"):
@@ -147,8 +147,17 @@ class Alternate(_Drawn, frozen=True, tag="alternate"):
     """Each node's first on period ends after U(0, `on_s`): nodes do not all fail in one instant."""
 
     def make(self, present: Population) -> Churn:
-        concerned = self.chosen(present, present.joined_s)
-        return alternating(concerned, present.joined_s, present.until_s, present.seed, self)
+        nodes = self.chosen(present, present.joined_s)
+        return churn_of([change for node in nodes for change in self._changes(node, present)])
+
+    def _changes(self, node: int, present: Population) -> Iterator[Change]:
+        draws = stream(present.seed, "on and off", node)
+        at_s, on = present.joined_s + self.on_s * (float(draws.random()) if self.spread else 1.0), True
+        while at_s < present.until_s:
+            if draws.random() < self.change_probability:
+                on = not on
+                yield Change(at_s, node, on, self.keeps_store)
+            at_s += self.on_s if on else self.off_s
 
 
 class Join(_Drawn, frozen=True, tag="join"):
@@ -160,7 +169,7 @@ class Join(_Drawn, frozen=True, tag="join"):
     """… and the last at this one."""
 
     def make(self, present: Population) -> Churn:
-        return joining(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed)
+        return _switched_once(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed, on=True)
 
 
 class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model", tag="listed"):
@@ -188,23 +197,14 @@ def churn_of(changes: Sequence[Change]) -> Churn:
     return Churn(tuple(sorted(changes)))
 
 
-def leaving(nodes: Sequence[int], from_s: float, to_s: float, seed: int, *, keeps_store: bool = False) -> Churn:
-    """Each of `nodes` leaves for good at a uniform instant (the paper's publishers: 200 to 300 s)."""
-    _check_interval(from_s, to_s)
+def _switched_once(nodes: Sequence[int], from_s: float, to_s: float, seed: int, *, on: bool) -> Churn:
+    """Each of the nodes changes once, at a uniform instant."""
+    if not 0.0 <= from_s <= to_s:
+        raise InputError(f"churn between {from_s:g} s and {to_s:g} s: the interval must not be negative or reversed")
+    draws = [stream(seed, "joining" if on else "leaving", node) for node in nodes]
     return churn_of(
-        [Change(float(stream(seed, "leaving", node).uniform(from_s, to_s)), node, False, keeps_store) for node in nodes]
+        [Change(float(draw.uniform(from_s, to_s)), node, on) for node, draw in zip(nodes, draws, strict=True)]
     )
-
-
-def joining(nodes: Sequence[int], from_s: float, to_s: float, seed: int) -> Churn:
-    """Each of `nodes` is off until it joins at a uniform instant (the paper: 30 to 60 s)."""
-    _check_interval(from_s, to_s)
-    return churn_of([Change(float(stream(seed, "joining", node).uniform(from_s, to_s)), node, True) for node in nodes])
-
-
-def crashing(nodes: Sequence[int], at_s: float, *, keeps_store: bool = False) -> Churn:
-    """All of `nodes` crash at the same instant."""
-    return churn_of([Change(at_s, node, False, keeps_store) for node in nodes])
 
 
 def chosen_sparing(
@@ -223,30 +223,3 @@ def chosen_sparing(
             left[cells[node]] -= 1
             picked.append(node)
     return tuple(sorted(picked))
-
-
-def alternating(nodes: Sequence[int], from_s: float, until_s: float, seed: int, rule: Alternate | None = None) -> Churn:
-    """Each of `nodes` is switched off and on by `rule` from `from_s` on; the last state stays."""
-    _check_interval(from_s, until_s)
-    rule = rule if rule is not None else Alternate()
-    changes: list[Change] = []
-    for node in nodes:
-        changes.extend(_alternation(node, from_s, until_s, seed, rule))
-    return churn_of(changes)
-
-
-def _alternation(node: int, from_s: float, until_s: float, seed: int, rule: Alternate) -> list[Change]:
-    draws = stream(seed, "on and off", node)
-    at_s, on = from_s + rule.on_s * (float(draws.random()) if rule.spread else 1.0), True
-    changes: list[Change] = []
-    while at_s < until_s:
-        if draws.random() < rule.change_probability:
-            on = not on
-            changes.append(Change(at_s, node, on, rule.keeps_store))
-        at_s += rule.on_s if on else rule.off_s
-    return changes
-
-
-def _check_interval(from_s: float, to_s: float) -> None:
-    if not 0.0 <= from_s <= to_s:
-        raise InputError(f"churn between {from_s:g} s and {to_s:g} s: the interval must not be negative or reversed")

@@ -9,13 +9,16 @@ from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from thyme.sim.energy import EnergyOptions
-from thyme.sim.radios.disc.radio import DiscOptions
+from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
 from thyme.world.contacts.contact_table import Contacts
 from thyme.world.movement import Movement
 
 __all__ = ["DiscModel", "RadioModel", "WifiModel"]
+
+WIFI_RANGES_M = {"thyme": 113.0, "def": 51.0, "p27": 100.0, "ns3": 100.0}
+"""About how far the profiles of the 802.11g radio reach."""
 
 
 class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
@@ -27,11 +30,15 @@ class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
 
     def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
         """The radio of a run; `contacts` returns the contacts for a range, if they are known in advance."""
-        from thyme.sim.radios.disc.contacts import contact_radio
-        from thyme.sim.radios.disc.radio import DiscRadio
+        from thyme.sim.radios.disc.contacts import ContactReach
 
         met = contacts(self.range_m)
-        return DiscRadio(movement, self, seed) if met is None else contact_radio(movement, met, self, seed)
+        return DiscRadio(movement, self, seed, None if met is None else ContactReach(met))
+
+    @property
+    def reach_m(self) -> float:
+        """About how far it reaches."""
+        return self.range_m
 
 
 class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
@@ -48,6 +55,10 @@ class WifiModel(WifiOptions, frozen=True, tag_field="model", tag="wifi"):
         from thyme.sim.radios.wifi.radio import WifiRadio
 
         return WifiRadio(movement, profile_named(self.profile), self, seed)
+
+    @property
+    def reach_m(self) -> float:
+        return WIFI_RANGES_M[self.profile]
 
 
 RadioModel = DiscModel | WifiModel

@@ -14,7 +14,7 @@ from thyme.approaches.interface import Capabilities
 from thyme.approaches.registry import find_approach
 from thyme.pipeline.traces.sizes import ObjectSizes
 from thyme.sim.radios.models import DiscModel, RadioModel, WifiModel
-from thyme.sim.scenario import WIFI_RANGES_M, Scenario
+from thyme.sim.scenario import Scenario
 from thyme.study.plan import Plan
 from thyme.study.posts_fit import PostsSpan, use_words
 from thyme.study.wording import counted, duration, listed, round_share, size, span
@@ -92,8 +92,7 @@ def radio_words(radio: RadioModel) -> str:
             lost = f"loses {round_share(radio.loss)} of frames" if radio.loss else "loses nothing"
             return f"an ideal one that reaches {radio.range_m:g} m, never interferes and {lost}"
         case WifiModel():
-            range_m = WIFI_RANGES_M[radio.profile]
-            return f"Wi-Fi (802.11g) that reaches about {range_m:g} m, with interference and collisions"
+            return f"Wi-Fi (802.11g) that reaches about {radio.reach_m:g} m, with interference and collisions"
 
 
 def movement_words(movement: MovementModel) -> str:

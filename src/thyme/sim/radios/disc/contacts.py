@@ -8,22 +8,9 @@ microsecond of propagation delay.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thyme.sim.radios.disc.neighbours import Near
-from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.world.contacts.contact_table import Contacts
-from thyme.world.movement import Floats, Ints, Movement
-
-
-def changes_of(contacts: Contacts) -> tuple[Floats, NDArray[np.bool_], Ints, Ints]:
-    """Starts and ends of contacts in order of time (starts first): time, whether it starts, and the two nodes."""
-    count = len(contacts)
-    at_s = np.concatenate((contacts.start_s, contacts.end_s))
-    starts = np.arange(2 * count) < count
-    order = np.lexsort((~starts, at_s))
-    one, other = np.tile(contacts.a, 2)[order], np.tile(contacts.b, 2)[order]
-    return at_s[order], starts[order], one, other
 
 
 class ContactReach:
@@ -31,7 +18,13 @@ class ContactReach:
     end."""
 
     def __init__(self, contacts: Contacts) -> None:
-        self._changes = list(zip(*(column.tolist() for column in changes_of(contacts)), strict=True))
+        count = len(contacts)
+        at_s = np.concatenate((contacts.start_s, contacts.end_s))
+        starts = np.arange(2 * count) < count
+        order = np.lexsort((~starts, at_s))
+        columns = (at_s, starts, np.tile(contacts.a, 2), np.tile(contacts.b, 2))
+        self._changes = list(zip(*(column[order].tolist() for column in columns), strict=True))
+        """Starts and ends of contacts in order of time, starts first: time, whether it starts, and the two nodes."""
         self._next = 0
         self._near: list[set[int]] = [set() for _ in range(contacts.nodes)]
         self._listed: list[Near | None] = [None] * contacts.nodes
@@ -66,8 +59,3 @@ class ContactReach:
 
 def _touching(nodes: list[int]) -> Near:
     return Near(np.array(nodes, np.int64), np.zeros(len(nodes)), len(nodes))
-
-
-def contact_radio(movement: Movement, contacts: Contacts, options: DiscOptions, seed: int) -> DiscRadio:
-    """A disc radio that reaches the nodes in contact; its range is not used."""
-    return DiscRadio(movement, options, seed, ContactReach(contacts))
