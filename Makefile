@@ -13,8 +13,8 @@ GALLERY ?= --demo --open
 # How many processes run tests: one more than there are cores, since some tests wait for live nodes.
 JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
-# `$(call setup,extras)` installs Thyme with these extras at the pinned versions. The installer's own words go to a log,
-# of which a person sees what is being fetched, and the end of it if something went wrong.
+# `$(call setup,extras)` installs Thyme with these extras at the pinned versions. The installer's output goes to a log,
+# and only what is being fetched is shown, or the end of the log if something failed.
 setup = @log=$(VENV)/install.log; \
 	{ $(BIN)/python -m pip install --disable-pip-version-check --no-input --progress-bar off --constraint constraints.txt --editable '.$(1)' 2>&1; echo "pip ended with $$?"; } \
 	| tee $$log | grep -E --line-buffered '^(Collecting|Installing) ' | cut -c 1-100; \
@@ -66,15 +66,15 @@ study: $(WITH_STUDY) ## run the main job on embedded defaults: posts to report, 
 gallery: $(WITH_GALLERY) ## the shared photo gallery in the browser, with an emulated crowd (GALLERY= for none)
 	$(BIN)/thyme gallery $(GALLERY)
 
-# Everything that the papers evaluate, in out/reproduce; what is there already is not played again (docs/lab/reproduction.md).
+# Everything that the papers evaluate, in out/reproduce; finished runs are not repeated (docs/lab/reproduction.md).
 EVALUATIONS := thyme-analysis devices walks socialcast drip thyme-static thyme-crash thyme-transient thyme-mobile
 REPRODUCED ?= out/reproduce
 
-reproduce: $(WITH_STUDY) ## play all of the papers' evaluations (some thirty hours; goes on where it was interrupted)
+reproduce: $(WITH_STUDY) ## run all evaluations of the papers (about thirty hours; continues after an interruption)
 	@for name in $(EVALUATIONS); do $(BIN)/thyme study --preset $$name --out $(REPRODUCED)/$$name || exit 1; done
 
 SMALL := --set topologies=1 --set repetitions=1
-reproduce-quick: $(WITH_STUDY) ## play a small part of each of the papers' evaluations (half an hour at most on two cores)
+reproduce-quick: $(WITH_STUDY) ## run a small part of each evaluation (half an hour at most on two cores)
 	$(BIN)/thyme study --preset thyme-analysis --set 'sizes=[16,36]' --set topologies=1 --out $(REPRODUCED)/quick-analysis
 	$(BIN)/thyme study --preset devices --set 'nodes=[2,8]' --set seconds=10 --out $(REPRODUCED)/quick-devices
 	$(BIN)/thyme study --preset walks --set networks=5 --set draws=2 --set 'sizes=[1000]' --out $(REPRODUCED)/quick-walks
@@ -91,7 +91,7 @@ figures: $(WITH_STUDY) ## draw the decision map anew from its table
 	$(BIN)/thyme study map --whole --figure docs/figures/decision_whole.png && rm docs/figures/decision_whole.svg
 	$(BIN)/thyme study map --whole --narrow --figure docs/figures/decision_whole_narrow.png && rm docs/figures/decision_whole_narrow.svg
 
-map: $(WITH_STUDY) ## play what the decision map misses (it goes on where it stopped; hours)
+map: $(WITH_STUDY) ## run what the decision map misses (hours; continues after an interruption)
 	$(BIN)/thyme study map --play out/map --table src/thyme/approaches/decision.csv
 
 docs: $(DEV) ## build the documentation site, in out/docs/site (needs no network; open index.html)
