@@ -47,6 +47,13 @@ def test_a_link_that_leads_nowhere_fails(broken: str, tmp_path: Path) -> None:
     assert "does not exist" in run_zensical(tmp_path)
 
 
+def test_every_key_of_the_reference_has_a_meaning(site: Path) -> None:
+    pages = [site.parent / "docs" / "reference" / f"{name}.md" for name in ("settings", "scenarios", "studies")]
+    keys = [row for page in pages for row in re.findall(r"^\| `.*\|$", page.read_text("utf-8"), re.MULTILINE)]
+    assert len(keys) > 300
+    assert [key for key in keys if re.search(r"\|\s*\|$", key)] == []
+
+
 MOST_WORDS = 40_000
 
 

@@ -345,6 +345,7 @@ class StoreLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     objects: ObjectLimits = ObjectLimits()
     own_subscriptions: int = 1_000
+    """Subscriptions of the application that may exist at once."""
     pending_operations: int = 1_000
     """Operations of the application that may be under way at once."""
     notified_memory: int = 100_000

@@ -26,7 +26,9 @@ class RetryOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The paper leaves the values to configuration; these are where the evaluation starts from."""
 
     timeout_s: float = 2.0
+    """How long the first try waits for an answer; each further one waits twice as long."""
     retries: int = 3
+    """Further tries of a request without an answer."""
     pending: int = 1_000
     """Requests that may await an answer at once; a further one is sent once and not awaited."""
 

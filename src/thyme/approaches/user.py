@@ -46,6 +46,7 @@ class UserOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ask_more: bool = True
     """Whether a user pages through all past matches of a subscription (Thyme FGCS §3.3)."""
     ask_more_after_s: float = 1.0
+    """How long a user waits before the next batch of past matches."""
 
 
 BY_HAND = UserOptions(RetrievalPolicy(probability=0.0), ask_more=False)

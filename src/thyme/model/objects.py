@@ -144,8 +144,11 @@ class ObjectLimits(msgspec.Struct, frozen=True):
     """Maximum sizes of one object."""
 
     data_bytes: int = MAX_DATA_BYTES
+    """Largest content."""
     summary_bytes: int = MAX_SUMMARY_BYTES
+    """Largest summary."""
     tags: int = MAX_TAGS
+    """Most tags."""
 
 
 DEFAULT_LIMITS = ObjectLimits()

@@ -86,8 +86,11 @@ class RetrievalPolicy(msgspec.Struct, frozen=True):
     the application; the delay is drawn uniformly)."""
 
     probability: float = 1.0
+    """Share of notified objects that a user retrieves."""
     delay_low_s: float = 0.1
+    """A user retrieves after a delay, drawn uniformly from here …"""
     delay_high_s: float = 2.0
+    """… to here."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.probability <= 1.0:

@@ -57,10 +57,12 @@ class OnDemandOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     route_life_s: float = 300.0
     """A route unused for this long is looked for again. A route that has broken is noticed when it is used."""
     tries: int = 3
+    """Searches for a route before its packets are given up."""
     reroutes: int = 2
     """How often a packet whose first link failed, or that never left this node's queue, is sent again, over another
     route if there is one, before its sender is notified."""
     hop_limit: int = 64
+    """A packet or a route request is dropped after so many hops."""
     enough_copies: int = 3
     """A node that has heard so many copies of a request does not repeat it; 0 to repeat every request."""
     queue_per_target: int = 2_048

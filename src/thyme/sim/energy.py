@@ -14,11 +14,17 @@ class EnergyOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Current drawn in each state of a radio."""
 
     volts: float = 3.0
+    """Voltage of the supply."""
     transmit_a: float = 0.38
+    """Current while sending, in amperes."""
     receive_a: float = 0.313
+    """Current while receiving."""
     busy_a: float = 0.273
+    """Current while the medium is busy."""
     idle_a: float = 0.273
+    """Current while the medium is idle."""
     sleep_a: float = 0.033
+    """Current while switched off."""
 
     def watts(self, state: str) -> float:
         currents = {

@@ -29,15 +29,25 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     kind: Literal["loss", "delay", "partition", "jam"]
+    """What happens to deliveries."""
     from_s: float = 0.0
+    """Start."""
     to_s: float = inf
+    """End."""
     probability: float = 1.0
+    """Share of the deliveries in question that it hits."""
     delay_s: float = 0.0
+    """Of `delay`: longest delay."""
     at_m: float = 0.0
+    """Of `partition`: x of the cut."""
     x_m: float = 0.0
+    """Of `jam`: x of its middle."""
     y_m: float = 0.0
+    """Of `jam`: y of its middle."""
     radius_m: float = 0.0
+    """Of `jam`: its radius."""
     message: str = ""
+    """Only messages of this class, such as `Beacon`; empty for all."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.probability <= 1.0:

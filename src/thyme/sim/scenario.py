@@ -60,11 +60,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that a run depends on besides its trace."""
 
     name: str = "scenario"
-    """How reports call it."""
+    """Name in reports."""
     nodes: Annotated[int, msgspec.Meta(ge=1, le=MAX_NODES)] = 64
     """People, each with a device."""
     seed: int = 1
-    """Decides all that is drawn."""
+    """Seed of all random choices."""
     topology: int = 0
     """Which of the random placements of this seed; runs that differ only in `repetition` share it."""
     repetition: int = 0

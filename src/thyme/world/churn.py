@@ -139,8 +139,11 @@ class Alternate(_Drawn, frozen=True, tag="alternate"):
 
     purpose: ClassVar[str] = "alternating"
     on_s: Positive = 120.0
+    """Length of a period on."""
     off_s: Positive = 60.0
+    """Length of a period off."""
     change_probability: Probability = 0.75
+    """Probability that the state changes after a period."""
     keeps_store: bool = True
     """Whether a node that returns still has its store."""
     spread: bool = True

@@ -17,9 +17,13 @@ class GridOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The area and its cells (§4.3). A scenario fills in its own venue where nothing is said."""
 
     width_m: float = 0.0
+    """Width of the area."""
     height_m: float = 0.0
+    """Height of the area."""
     cell_m: float = 40.0
+    """Side of a cell."""
     namespace: str = ""
+    """Hashed with each tag, so that namespaces use different cells."""
 
 
 ALL_AT_ONCE = 1_000
@@ -106,6 +110,7 @@ class CellStorageOptions(SettingsRecord, frozen=True, forbid_unknown_fields=True
     revoked: int = 2_000
     """Unsubscriptions remembered in a cell."""
     paper: bool = False
+    """The papers' configuration: switches off what the papers did not implement."""
 
     def as_in_the_papers(self) -> CellStorageOptions:
         """The papers' configuration, without the parts that they did not implement."""

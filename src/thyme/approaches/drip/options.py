@@ -39,10 +39,12 @@ class RegionOptions(SettingsRecord, frozen=True):
     hop_wait_s: NotNegative = 0.005
     """Wait before a broadcast is passed on. Equal at every hop, so that delay is proportional to distance (§III c)."""
     hop_limit: AtLeastOne = 32
+    """A broker's broadcast is passed on for so many hops."""
     neighbour_life_s: float = 5.0
     """How long a neighbour's region is believed after it was last heard; neighbours are heard once a period at least,
     and with less than that there would be no bridges between two broadcasts."""
     neighbours: AtLeastOne = 500
+    """Neighbours whose region is remembered."""
     bootstrap_s: Positive = 5.0
     """How long abilities are exchanged before the most able take office."""
 
@@ -60,6 +62,7 @@ class BridgeOptions(SettingsRecord, frozen=True):
     """Bridge nodes (§V-B1)."""
 
     status_s: float = 5.0
+    """How often a bridge node reports to its broker."""
     life_s: float = 7.5
     """A bridge whose status is older is not used."""
     crossings: AtLeastOne = 3
@@ -100,6 +103,7 @@ class DripOptions(SettingsRecord, frozen=True):
     brokers: Count = 0
     """k, or 0 for a share of the crowd, "a small percentage" (§IV): l + m + 1 to 40."""
     broker_share: AboveZeroShare = 0.1
+    """Share of the crowd that are brokers, if `brokers` is 0."""
     likely_brokers: AtLeastOne = 2
     """l: nearest brokers that a node keeps, and to which its events are brought (§VI: 4 or 5)."""
     copies: AtLeastOne = 2
@@ -113,9 +117,11 @@ class DripOptions(SettingsRecord, frozen=True):
     sf_contacts: Literal["neighbours", "bridges"] = "neighbours"
     """Which brokers SF hands events to: those in radio range, or those behind a bridge node too."""
     selection: Literal["ability", "random"] = "ability"
+    """Brokers are the most able nodes, or drawn at random as a baseline."""
     ability: NotNegative = 0.0
     """This node's own detecting ability; 0 draws it from the power law."""
     ability_seed: int = 0
+    """Seed of the abilities that are drawn."""
     exponent: Annotated[float, msgspec.Meta(gt=1.0)] = 2.0
     """Of the power law of abilities; the paper gives none."""
     content_bytes: Count = 1_000

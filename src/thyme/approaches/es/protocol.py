@@ -52,10 +52,12 @@ class ExternalStorageOptions(RoutedOptions, frozen=True, forbid_unknown_fields=T
     servers: tuple[int, ...] = ()
     """The server's node, or several; in a scenario without a choice, one node more than the crowd's."""
     past_matches: AtLeastOne = 10
+    """n: past matches of a first batch, the most recent ones (§3.3)."""
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()
     matches_per_notification: AtLeastOne = 8
+    """A notification of more matches than this is sent in several frames."""
 
 
 class ExternalStorage(ReactiveStore):

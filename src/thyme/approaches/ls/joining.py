@@ -34,7 +34,9 @@ class JoinOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wait_s: float = 1.0
     """How long a request waits for an answer; the answers are delayed by up to `delay_s` of it."""
     tries: int = 3
+    """How often a joining node asks."""
     delay_s: float = 0.5
+    """Longest random delay of an answer."""
     reply_bytes: FrameBytes = 1_200
     """Subscriptions are handed over in frames of about this size."""
     heard_s: float = 300.0

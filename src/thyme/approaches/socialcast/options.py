@@ -56,6 +56,7 @@ class SocialCastOptions(SettingsRecord, frozen=True):
     buffer_copies: AtLeastOne = 100_000
     """β: copies carried at once. The paper's evaluation has no limit; this one is never reached in it."""
     neighbours: AtLeastOne = 1_000
+    """Neighbours that a node remembers."""
     handover: Literal["confirmed", "link"] = "confirmed"
     """How a copy changes hands: offered, accepted and released, or sent once and kept if the link gives up, which makes
     two of one where acknowledgements may be lost."""

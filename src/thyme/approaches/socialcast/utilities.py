@@ -33,7 +33,9 @@ class KalmanOptions(SettingsRecord, frozen=True):
     observation_noise: Positive = 0.1
     """R: how far a sample may be from the true value."""
     first_estimate: Share = 0.0
+    """The prediction before the first sample."""
     first_variance: NotNegative = 1.0
+    """The variance before the first sample."""
 
 
 class TrustOptions(SettingsRecord, frozen=True):
@@ -80,7 +82,9 @@ class Predictor:
 
 class UtilityOptions(SettingsRecord, frozen=True):
     weight_colocation: Share = 0.75
+    """w_col: weight of the prediction that a subscriber is near."""
     weight_connectivity: Share = 0.25
+    """w_cdc: weight of the prediction of changes of the neighbourhood."""
     kalman: KalmanOptions = KalmanOptions()
     trust: TrustOptions = TrustOptions()
     known_topics: AtLeastOne = 256

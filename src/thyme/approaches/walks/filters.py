@@ -27,7 +27,9 @@ class FilterOptions(SettingsRecord, frozen=True):
     one other tag in 90 look wanted, and 50 tags one in 1,000."""
 
     cells: Annotated[int, msgspec.Meta(ge=8, le=65_536)] = 1_024
+    """Counters of a filter."""
     hashes: Annotated[int, msgspec.Meta(ge=1, le=16)] = 4
+    """Counters that a tag sets."""
 
 
 def cells_of_tag(tag: str, options: FilterOptions) -> tuple[int, ...]:

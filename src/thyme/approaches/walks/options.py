@@ -36,13 +36,17 @@ class WalkerOptions(SettingsRecord, frozen=True):
     method: Method = "neighbourhood"
     """Cost (3), or one of §IV: `second` is cost (2) with alpha and beta, `weights` is weight (1)."""
     alpha: float = 1.0
+    """Weight of the first neighbourhood in cost (2)."""
     beta: float = 0.5
+    """Weight of the second neighbourhood in cost (2)."""
     pure: bool = False
     """Choose any offer at random: the baseline."""
     prune_backtracked: bool = False
     """Let nodes that the walker went back from leave the overlay (the graph batches call it `pruned`)."""
     offer_window_s: Positive = 0.1
+    """How long a walker waits for offers at each step."""
     eager_steps: Count = 40
+    """Steps that a walker makes without a pause."""
     slow_step_s: Positive = 2.0
     """After `eager_steps` a walker waits so long before each step: others will find it."""
     lonely_steps: AtLeastOne = 200
@@ -86,8 +90,9 @@ class DirectionalWalksOptions(SettingsRecord, frozen=True):
     published: AtLeastOne = 10_000
     """Own objects that a publisher sends to subscriptions that become known later, the latest."""
     link_tries: AtLeastOne = 3
+    """How often a frame along the overlay is sent before it is given up and its branch dropped."""
     link_retry_s: Positive = 0.5
-    """A frame along the overlay is given up, and its branch dropped, after so many tries."""
+    """Between two of these tries."""
     check_s: NotNegative = 20.0
     """How often a node of the overlay sends a sign of life to its branch towards the oldest walk; 0 for never, as in
     the paper, whose nodes do not fail."""
@@ -95,6 +100,7 @@ class DirectionalWalksOptions(SettingsRecord, frozen=True):
     """Subscriptions that a node of the overlay distinguishes; a branch with more behind it gets every event. A filter
     of 1,024 cells with 1,000 different tags in it excludes hardly anything."""
     events_remembered: AtLeastOne = 10_000
+    """Events that a node remembers, to pass each on only once."""
     retry: RetryOptions = RetryOptions()
     contents: ContentOptions = ContentOptions()
     limits: StoreLimits = StoreLimits()

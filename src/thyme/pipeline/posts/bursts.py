@@ -22,10 +22,15 @@ class MatchClock(msgspec.Struct, frozen=True):
     """The event's own time line, in seconds from its start (three hours from 20:00, kick-off at 21:00)."""
 
     duration_s: float = 10_800.0
+    """Length of the event."""
     kickoff_s: float = 3_600.0
+    """Kick-off."""
     half_time_s: float = 6_360.0
+    """End of the first half."""
     second_half_s: float = 7_320.0
+    """Start of the second half."""
     end_s: float = 10_200.0
+    """End of the match."""
 
     def __post_init__(self) -> None:
         order = (self.kickoff_s, self.half_time_s, self.second_half_s, self.end_s, self.duration_s)
@@ -37,12 +42,19 @@ class BurstOptions(msgspec.Struct, frozen=True):
     """How the crowd reacts, as measured on real matches."""
 
     goals: int = 2
+    """Goals, each at a random time of the match."""
     goal_height_low: float = 7.5
+    """Rate at the peak after a goal, over the base rate, drawn from here …"""
     goal_height_high: float = 9.0
+    """… to here."""
     other_height_low: float = 4.0
+    """The same after kick-off, half-time and the end, from here …"""
     other_height_high: float = 5.0
+    """… to here."""
     rise_s: float = 90.0
+    """How long a burst rises."""
     decay_s: float = 240.0
+    """Time in which a burst falls to 37 %."""
     early_share: float = 0.3
     """The base rate at the very start, as a share of the base during the match."""
 

@@ -62,6 +62,7 @@ class PostOptions(msgspec.Struct, frozen=True):
     posts: int = 4_000
     """About what a thousand people in one place write; a whole league match has 8,000 to 14,000."""
     seed: int = 1
+    """Seed of all random choices."""
     start_s: float = 1_468_180_800.0
     """2016-07-10T20:00:00Z, from where the papers' crawl starts."""
     clock: MatchClock = MatchClock()
@@ -69,14 +70,21 @@ class PostOptions(msgspec.Struct, frozen=True):
     tag_counts: tuple[float, ...] = (0.15, 0.42, 0.26, 0.11, 0.04, 0.01, 0.01)
     """Shares of posts with 0, 1, 2, … tags."""
     head_weights: tuple[float, ...] = (0.42, 0.15, 0.09, 0.06)
+    """Shares of the most used tags in all uses of tags."""
     tail_slope: float = 1.55
+    """Exponent of the power law of all other tags."""
     own_tags: int = 3
+    """Tags that a user keeps returning to."""
     own_tag_share: float = 0.15
     """How often a tag of the tail is one of the few that the user keeps returning to."""
     rank_exponent: float = 0.72
+    """Exponent of posts per user, by the user's rank."""
     text_median_chars: float = 67.0
+    """Median length of a text."""
     text_sigma: float = 0.52
+    """Standard deviation of the length's logarithm."""
     text_max_chars: int = 140
+    """Longest text."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.posts <= MAX_POSTS:

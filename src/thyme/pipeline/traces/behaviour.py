@@ -43,10 +43,15 @@ class QueryMix(msgspec.Struct, frozen=True):
     """Shares of query shapes and the number of tags in those with several; the paper has single tags."""
 
     single: float = 1.0
+    """Share of queries for one tag."""
     conjunction: float = 0.0
+    """Share of `a & b`."""
     disjunction: float = 0.0
+    """Share of `a | b`."""
     negation: float = 0.0
+    """Share of `a & !b`."""
     tags: int = 2
+    """Tags of a query that has several."""
 
     def __post_init__(self) -> None:
         shares = self.shares()
@@ -63,11 +68,17 @@ class Rates(msgspec.Struct, frozen=True):
     """Operations per user and hour, over the time line of the event in seconds from its start."""
 
     half_time_s: float = 6_300.0
+    """Until then, subscriptions have the first rate."""
     second_half_s: float = 7_200.0
+    """From then on, users delete and unsubscribe."""
     subscriptions_first_per_hour: float = 3.0
+    """Subscriptions until half-time."""
     subscriptions_rest_per_hour: float = 1.0
+    """Subscriptions after half-time."""
     deletes_per_hour: float = 0.5
+    """Deletions."""
     unsubscribes_per_hour: float = 0.2
+    """Unsubscriptions."""
     always_share: float = 0.6
     """Subscriptions that are time independent; the others ask for the future, unless the shares below say otherwise."""
     past_share: float = 0.0
@@ -75,6 +86,7 @@ class Rates(msgspec.Struct, frozen=True):
     frame_share: float = 0.0
     """Subscriptions on a frame of `frame_s` of the event, half of it before them and half of it after."""
     frame_s: float = 1_800.0
+    """Length of these frames."""
 
     def __post_init__(self) -> None:
         figures = msgspec.structs.asdict(self)
@@ -97,8 +109,11 @@ class Compression(msgspec.Struct, frozen=True):
     """The event's hours played in minutes: `window_s` seconds become `duration_s`, from `first_s` on."""
 
     window_s: float = 10_800.0
+    """Length of the event in the posts."""
     duration_s: float = 600.0
+    """Length of the event in the trace."""
     first_s: float = 60.0
+    """Time of the first operation in the trace."""
 
     def __post_init__(self) -> None:
         for name, least_s in (("window_s", MIN_EVENT_S), ("duration_s", MIN_EVENT_S), ("first_s", 0.0)):

@@ -27,14 +27,17 @@ class ObjectSizes(msgspec.Struct, frozen=True):
     """Sizes of data and summary; `kind` text ignores the sizes of data, fixed ignores the spread."""
 
     kind: Literal["text", "fixed", "photos"] = "text"
+    """Texts of the posts, objects of a fixed size, or photos."""
     size_bytes: int = 100_000
     """The size of fixed objects, the median of photos."""
     spread: float = 0.5
     """The standard deviation of a photo's logarithm."""
     largest_bytes: int = 1_000_000
+    """Largest photo."""
     share: float = 1.0
     """Of photos: the share of posts that are one; the others are their text."""
     summary_bytes: int = 0
+    """Size of the summary of every object."""
 
     def __post_init__(self) -> None:
         if self.kind not in ("text", "fixed", "photos"):

@@ -67,14 +67,17 @@ class TraceOptions(msgspec.Struct, frozen=True):
     """How posts become a trace; the defaults are the paper's."""
 
     users: int = 100
+    """Number of users, each with a node."""
     authors: Literal["active", "deal"] = "active"
     """The most active authors are the users, or all posts are dealt out among the users, whoever wrote them."""
     seed: int = 1
+    """Seed of all random choices."""
     window_start_s: float | None = None
     """When the event starts, in seconds since 1970; None takes the busiest window."""
     compression: Compression = Compression()
     rates: Rates = Rates()
     popular_share: float = 0.6
+    """Share of the tags, the most used ones, from which subscriptions are drawn."""
     queries: QueryMix = QueryMix()
     sizes: ObjectSizes = ObjectSizes()
     publisher_share: float | None = None

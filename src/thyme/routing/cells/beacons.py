@@ -39,9 +39,11 @@ JITTER_SHARE = 0.5
 
 class BeaconOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     period_s: float = 1.0
+    """Between two beacons of a node, on average."""
     expiry_s: float = 3.5
     """A neighbour not heard for so long is gone: at least two beacons were lost."""
     max_neighbours: int = 1000
+    """Neighbours that a node remembers."""
 
 
 class Neighbour(msgspec.Struct, frozen=True):

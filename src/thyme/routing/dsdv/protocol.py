@@ -60,13 +60,19 @@ class DsdvOptions(SettingsRecord, frozen=True):
     """Defaults are ns-3's, except where `ns3` says otherwise."""
 
     period_s: Annotated[float, msgspec.Meta(gt=SEQUENCE_TICK_S)] = 15.0
+    """Between two full updates of a node."""
     settling_s: Positive = 5.0
+    """How long a better route must last before it is announced."""
     weighted_settling: bool = True
+    """Whether the mean settling time of a destination is used instead, as in ns-3."""
     max_entries: AtLeastOne = 189
     """Entries in one update; a fuller dump is sent in several. 189 fill ns-3's Wi-Fi frames of 2,296 bytes."""
     max_waiting: int = 500
+    """Packets that wait for a route at a node."""
     max_waiting_per_node: int = 5
+    """Packets that wait for a route to one destination."""
     hop_limit: AtLeastOne = 64
+    """A packet is dropped after so many hops."""
     resends: int = 1
     """How often the origin of a packet, or a node that forwards it, waits for another route after a link failed."""
     memory: int = 2000

@@ -34,6 +34,7 @@ class Community(Mobility, frozen=True, tag="community"):
     grid: AtLeastOne = 20
     """Squares along each side."""
     choice: Literal["deterministic", "probabilistic"] = "probabilistic"
+    """The next square is drawn in proportion to attraction, or is the most attractive one."""
     drawn_to: Literal["members", "occupants"] = "members"
     """Whose ties make a square attractive: those of the community placed there (as in the paper's text), or those of
     the people there or on their way (as in the reference code)."""
@@ -44,10 +45,15 @@ class Community(Mobility, frozen=True, tag="community"):
     drift: NotNegative = 0.0003
     """Attraction of every square, empty or not, in the probabilistic choice."""
     min_speed_mps: Positive = 1.0
+    """Speeds are drawn uniformly from here …"""
     max_speed_mps: Positive = 6.0
+    """… to here."""
     speed_drawn: Literal["per host", "per trip"] = "per host"
+    """One speed for each person, or one for each way."""
     min_pause_s: NotNegative = 0.0
+    """Pauses at a destination are drawn uniformly from here …"""
     max_pause_s: NotNegative = 0.0
+    """… to here."""
     reconfiguration_s: float | None = None
     """Communities are placed in new squares after each such period; every host then goes to its community's square
     first."""

@@ -25,7 +25,9 @@ class Caves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How ties between people are made."""
 
     caves: int = 10
+    """Groups of people who know each other."""
     rewiring: float = 0.1
+    """Probability that an inner tie becomes weak and an outer one strong."""
     weak: float = 0.1
     """Ties outside a cave are U(0, weak), ties inside are 1 − U(0, weak)."""
     threshold: float = 0.1

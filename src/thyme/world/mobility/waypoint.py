@@ -36,15 +36,17 @@ class Waypoint(Mobility, frozen=True, tag="waypoint"):
     """People walk straight to random points, pause there, and walk on (Thyme FGCS §9.3.3, DRIP §VI-A)."""
 
     min_speed_mps: Positive = 1.0
-    """Each way has a speed of its own, drawn uniformly from here …"""
+    """The speed of each way is drawn uniformly from here …"""
     max_speed_mps: Positive = 6.0
     """… to here."""
     min_pause_s: NotNegative = 0.0
+    """Pauses are drawn uniformly from here …"""
     max_pause_s: NotNegative = 0.0
+    """… to here."""
     mobile_fraction: Share = 1.0
     """Share of people who walk."""
     move_probability: Probability = 1.0
-    """The coin before each way; a tail means another pause."""
+    """Probability of walking after a pause; otherwise another pause follows."""
     allowed: Literal["everywhere", "populated waypoints", "populated ways"] = "everywhere"
     """Where waypoints, or whole routes, may be: anywhere, or only in cells that had nodes at the start."""
     keep_cells_populated: bool = False

@@ -41,6 +41,7 @@ class DiscOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.0
     """Probability that a receiver in range misses a frame."""
     rate_bps: Positive = 6_000_000.0
+    """Bits per second."""
     queue_frames: Count = 0
     """Frames that may wait at a node, half as many of contents; further ones are dropped. 0 for no limit."""
 

@@ -59,6 +59,7 @@ class WifiOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     retry_limit: AtLeastOne = 7
     """Transmissions of one unicast frame, the first one included."""
     cw_min: AtLeastOne = 15
+    """Smallest contention window, in slots."""
     queue_max: AtLeastOne = 500
     """Frames waiting at one node."""
     lifetime_s: Positive = 0.5
