@@ -7,6 +7,7 @@ mkdocstrings fills in. Zensical then builds the site. It stops at a broken link,
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -159,6 +160,12 @@ GENERATED: dict[str, Callable[[], str]] = {
     "studies": study_page,
 }
 """Pages of the reference that are built from the code."""
+KEYS = re.compile(r"^\| key \| default \| type \| meaning \|\n(?:\|.*\n?)+", re.MULTILINE)
+
+
+def marked_keys(page: str) -> str:
+    """The page with its tables of keys in a class of their own: a phone shows a key above its meaning (site.css)."""
+    return KEYS.sub(lambda table: f'<div class="keys" markdown>\n\n{table.group().rstrip()}\n\n</div>\n', page)
 
 
 def write_sources(out: Path) -> None:
@@ -167,7 +174,7 @@ def write_sources(out: Path) -> None:
     shutil.copytree(DOCS, out / "docs", ignore=shutil.ignore_patterns("*.py", "__pycache__", "mkdocs.yml"))
     shutil.copy(DOCS / "mkdocs.yml", out)
     for name, page in GENERATED.items():
-        (out / "docs" / "reference" / f"{name}.md").write_text(page(), "utf-8")
+        (out / "docs" / "reference" / f"{name}.md").write_text(marked_keys(page()), "utf-8")
 
 
 def run_zensical(out: Path) -> str:
