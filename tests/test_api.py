@@ -1,6 +1,6 @@
 """The front door: light to open, and the programs of docs/guides/python.md print what the page says.
 
-The one about studies needs Spark, and is run by `tests/study/test_api_study.py`.
+The one about studies needs Spark, and is run by `tests/study/test_spark_page.py`.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ from small_study import Finished, contents
 from spark_processes import JOB_PATIENCE_S, QUICK_JAVA, around_java, free_port, running, write_posts
 
 from thyme.pipeline.posts.ingest import ingest
-from thyme.pipeline.spark.archive import PROGRAM as SUBMITTED
-from thyme.pipeline.spark.archive import SUBMITTED_SOURCE, needed_distributions, write_archive
+from thyme.pipeline.spark.archive import needed_distributions, write_archive
 
 ADDRESS = ("--host", "127.0.0.1")
 STUDY_PROGRAM = """
@@ -41,8 +40,13 @@ def where(rows):
     import msgspec
     return [msgspec.__file__]
 
-print(SparkSession.builder.getOrCreate().sparkContext.parallelize([1], 1).mapPartitions(where).collect()[0])
+try:
+    exec(compile({submitted!r}, "thyme_submit.py", "exec"))
+except SystemExit as ended:
+    assert not ended.code
+print(SparkSession.active().sparkContext.parallelize([1], 1).mapPartitions(where).collect()[0])
 """
+"""The program that is submitted, and then where tasks import from."""
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +72,9 @@ def worker(url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.mark.spark
 def test_what_spark_submit_says_is_what_spark_does(spark: SparkSession, master: str, tmp_path: Path) -> None:
-    """And a cluster ingests what this machine ingests."""
-    (tmp_path / SUBMITTED).write_text(SUBMITTED_SOURCE)
+    """And a cluster ingests what this machine ingests, with what tasks import from the archive that was submitted."""
+    archive, program = write_archive(tmp_path / "dist", needed_distributions("msgspec"))
+    (tmp_path / "submit.py").write_text(PROBE.format(submitted=program.read_text()))
     write_posts(tmp_path)
     (tmp_path / "log").mkdir()
     told = {
@@ -78,15 +83,18 @@ def test_what_spark_submit_says_is_what_spark_does(spark: SparkSession, master: 
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": (tmp_path / "log").as_uri(),
+        "spark.executorEnv.PYTHONPATH": "./deps",
     }
     submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-    command = [submit, "--master", master, *(f"--conf={key}={value}" for key, value in told.items()), SUBMITTED]
+    command = [submit, "--master", master, *(f"--conf={key}={value}" for key, value in told.items())]
+    command += ["--archives", f"{archive}#deps", "submit.py"]
     command += ["posts", "ingest", "posts.jsonl", "--out", "posts", "--conf", "spark.speculation.quantile=0.8"]
     done = subprocess.run(
         command, cwd=tmp_path, env=around_java(), capture_output=True, text=True, check=False, timeout=JOB_PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     assert "20 posts written" in done.stdout
+    assert "/deps/msgspec/" in done.stdout.splitlines()[-1]
     (log,) = (tmp_path / "log").glob("*/events_*")
     events = [json.loads(line) for line in log.read_text().splitlines()]
     *_, settings = (one["Spark Properties"] for one in events if one["Event"] == "SparkListenerEnvironmentUpdate")
@@ -118,29 +126,3 @@ def test_a_study_whose_worker_is_killed_gives_what_this_machine_gives(
             assert study.wait(JOB_PATIENCE_S) == 0
     for pattern in ("metrics.csv", "runs/*/events.parquet", "figures/*.svg"):
         assert contents(away / "out", pattern) == contents(finished.out, pattern) != {}
-
-
-@pytest.mark.spark
-def test_tasks_import_from_the_archive_that_was_submitted(master: str, tmp_path: Path) -> None:
-    archive, _ = write_archive(tmp_path / "dist", needed_distributions("msgspec"))
-    (tmp_path / "probe.py").write_text(PROBE)
-    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-    command = [
-        submit,
-        "--master",
-        master,
-        "--archives",
-        f"{archive}#deps",
-        "--conf=spark.executorEnv.PYTHONPATH=./deps",
-    ]
-    done = subprocess.run(
-        [*command, "probe.py"],
-        cwd=tmp_path,
-        env=around_java(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=JOB_PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "/deps/msgspec/" in done.stdout.splitlines()[-1]

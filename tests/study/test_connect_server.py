@@ -25,7 +25,6 @@ from thyme.pipeline.traces.trace import TraceOptions, write_trace
 pytest.importorskip("grpc", reason="the extra `connect` is not installed, by which Spark Connect is spoken")
 
 DEALT = TraceOptions(users=8, authors="deal")
-OWN = TraceOptions(users=8)
 OTHERWISE = {
     "spark.sql.session.timeZone": "Asia/Tokyo",
     "spark.sql.ansi.enabled": "false",
@@ -59,8 +58,7 @@ print(is_elsewhere(spark), cores_of(spark), spark.conf.get("spark.sql.shuffle.pa
 print(sorted((key, spark.conf.get(key.removeprefix("spark.hadoop."))) for key in given.asked_settings()))
 print(ingest(spark, ["posts.jsonl"], Path("posts")).posts)
 posts = dataset.read(spark, Path("posts"), POSTS)
-write_trace(posts, TraceOptions(users=8, authors="deal"), Path("dealt"))
-write_trace(posts, TraceOptions(users=8), Path("trace"))
+write_trace(posts, TraceOptions(users=8, authors="deal"), Path("trace"))
 run_study(load_study(Path("small.toml")), Path("out"), master)
 stop(spark)
 """
@@ -97,9 +95,8 @@ def test_a_server_gives_what_this_machine_gives(
 
     assert ingest(spark, [str(posts)], tmp_path / "posts").posts == 20
     read = dataset.read(spark, tmp_path / "posts", POSTS)
-    write_trace(read, DEALT, tmp_path / "dealt")
-    write_trace(read, OWN, tmp_path / "trace")
-    for name in ("posts", "posts/_rejected", "dealt", "trace"):
+    write_trace(read, DEALT, tmp_path / "trace")
+    for name in ("posts", "posts/_rejected", "trace"):
         assert _rows(away / name).equals(_rows(tmp_path / name)), name
     for pattern in ("metrics.csv", "runs/*/events.parquet", "figures/*.svg"):
         assert contents(away / "out", pattern) == contents(finished.out, pattern) != {}
