@@ -119,7 +119,7 @@ def test_a_spool_never_holds_more_than_two_files_of_its_size(tmp_path: Path) -> 
 def test_whoever_tells_no_events_is_refused(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = address_text(server.getsockname())
-        with pytest.raises(InputError, match="is no node that tells its events"):
+        with pytest.raises(InputError, match="serves no events"):
             FollowedNodes([address], tmp_path, FollowingOptions(patience_s=0.2))
     (tmp_path / "00").rmdir()
     with pytest.raises(InputError, match="no node sends its events there"):

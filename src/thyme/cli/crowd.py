@@ -71,7 +71,7 @@ def crowd(
     rows = write_events(trial.stage.logs(), events)
     _write_trace(operations, trace)
     air = trial.stage.air
-    print(f"{air.datagrams:,} datagrams went through the air, {air.lost:,} more were lost; {rows:,} events in {events}")
+    print(f"{air.datagrams:,} datagrams were delivered, {air.lost:,} were lost; {rows:,} events in {events}")
     if measure:
         _show_metrics(events, trace, nodes, seconds)
 

@@ -64,7 +64,7 @@ class SharedLog:
 
     @property
     def address(self) -> Address:
-        assert self._server is not None, "nobody is being told yet"
+        assert self._server is not None, "the server has not started"
         name = self._server.sockets[0].getsockname()
         return str(name[0]), int(name[1])
 

@@ -62,7 +62,7 @@ class FollowedNode:
         """The first line, and what came after it."""
         heard = b""
         expected = (
-            f"{self.name} is no node that tells its events; start it with `thyme node start … --tell {self.name}`"
+            f"{self.name} serves no events; start the node with `thyme node start … --tell {self.name}`"
         )
         try:
             while b"\n" not in heard:
