@@ -61,9 +61,7 @@ class FollowedNode:
     def _greet(self) -> tuple[Greeting, bytes]:
         """The first line, and what came after it."""
         heard = b""
-        expected = (
-            f"{self.name} serves no events; start the node with `thyme node start … --tell {self.name}`"
-        )
+        expected = f"{self.name} serves no events; start the node with `thyme node start … --tell {self.name}`"
         try:
             while b"\n" not in heard:
                 piece = self._connection.recv(READ_BYTES)
