@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thyme.host import MemoryStore, Store, StoreFull
-from thyme.live.store import database, journal
+from thyme.live.store import database, folders, journal
 from thyme.live.store.database import LOCK, NAME
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.files import FOLDER
@@ -175,6 +175,8 @@ def test_a_folder_in_use_or_of_another_node_or_of_a_newer_version_is_refused(tmp
     async def other() -> None:
         with pytest.raises(InputError, match=r"store of another node \(node 1, not 2\)"):
             DiskStore(tmp_path, {**ME, "node": "2"})
+        with pytest.raises(InputError, match=rf"start it with --approach {ME['approach']}, or choose another folder"):
+            DiskStore(tmp_path, {**ME, "approach": "es"})
 
     asyncio.run(other())
     with sqlite3.connect(tmp_path / NAME) as found:
@@ -362,3 +364,19 @@ def test_a_full_disk_refuses_what_is_new_and_what_fails_is_answered_when_it_work
         store.put("kind", "new", b"value")
 
     with_store(tmp_path, use, DiskOptions(retry_s=0.02, reserve_bytes=0))
+
+
+def test_a_node_that_starts_with_another_approach_is_told_of_what_it_stored_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(folders, "data_folder", lambda: tmp_path)
+
+    async def start(approach: str) -> int:
+        caplog.clear()
+        store = folders.open_store(None, 1, approach, DiskOptions())
+        assert isinstance(store, DiskStore)
+        store.put("object", "x", b"1")
+        await store.close()
+        return sum("start it with --approach ls to use that" in one.getMessage() for one in caplog.records)
+
+    assert [asyncio.run(start(approach)) for approach in ("ls", "dcs", "dcs", "ls")] == [0, 1, 0, 0]

@@ -280,6 +280,11 @@ def _check_owner(connection: sqlite3.Connection, folder: Path, about: dict[str, 
     found = dict(connection.execute("SELECT name, value FROM about"))
     for name, value in about.items():
         if found.get(name, value) != value:
+            if name == "approach":
+                raise InputError(
+                    f"{folder} holds what this node stored with the approach {found[name]}, not {value}: start it with "
+                    f"--approach {found[name]}, or choose another folder"
+                )
             raise InputError(
                 f"{folder} is the store of another node ({name} {found[name]}, not {value}); choose another folder"
             )

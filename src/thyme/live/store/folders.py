@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
+from thyme.approaches.registry import APPROACHES
 from thyme.host import MemoryStore, Store
 from thyme.live.store.disk import DiskStore
 from thyme.live.store.room import DiskOptions
 from thyme.live.trust.identity import FIRST_DERIVED, Identity, kept_identity
 from thyme.live.trust.namespaces import DEFAULT_NAME, Namespace
 from thyme.model.errors import InputError
+
+logger = logging.getLogger("thyme.live")
 
 MEMORY = "memory"
 """Instead of a folder: keep nothing after the end."""
@@ -28,6 +32,7 @@ def open_store(
     if where is None:
         own = own_folder() / approach if node >= FIRST_DERIVED else data_folder() / f"{node}-{approach}"
         folder = own if namespace is None or name == DEFAULT_NAME else own.with_name(f"{own.name}-{namespace.folder}")
+        _warn_of_other_stores(folder, approach)
         return DiskStore(folder, _about(node, approach, name), options)
     if isinstance(where, str | os.PathLike):
         if where == MEMORY:
@@ -36,6 +41,18 @@ def open_store(
     if not hasattr(where, "items"):
         raise InputError(f"store is {where!r}; give a folder, or {MEMORY!r} to keep nothing after the end")
     return where
+
+
+def _warn_of_other_stores(folder: Path, approach: str) -> None:
+    """A first start with an approach does not find what was stored with another one."""
+    for other in () if folder.exists() else APPROACHES:
+        if other != approach and folder.with_name(folder.name.replace(approach, other, 1)).exists():
+            logger.warning(
+                "this node starts with an empty store: what it stored with the approach %s is kept and not read; "
+                "start it with --approach %s to use that",
+                other,
+                other,
+            )
 
 
 def identity_at(where: Place) -> Identity:
