@@ -93,6 +93,33 @@ def channel() -> None:
 
 
 @bench_app.command()
+def live_crowds(
+    nodes: Annotated[list[int] | None, typer.Option(min=2, help="Nodes in the network; repeatable.")] = None,
+    approach: Annotated[list[str] | None, typer.Option(help="ls or dcs; repeatable. Default: both.")] = None,
+    seconds: Annotated[float, typer.Option(min=180.0, help="Duration on the virtual clock.")] = 600.0,
+    multicast: Annotated[bool, typer.Option(help="Whether the network carries multicast.")] = True,
+) -> None:
+    """Hundreds of live nodes in one network, on a virtual clock: what idle nodes send, and who is notified.
+
+    Example: python -m benchmarks live-crowds --nodes 40 --seconds 180
+    """
+    from rich.progress import Progress
+
+    from benchmarks.live.crowds import APPROACHES, SIZES, bench_crowds, render
+
+    with Progress(transient=True) as progress:
+        task = progress.add_task("live crowds", total=None)
+        rows = bench_crowds(
+            nodes or SIZES,
+            approach or APPROACHES,
+            seconds,
+            multicast=multicast,
+            tell=lambda text: progress.update(task, description=text),
+        )
+    render(rows)
+
+
+@bench_app.command()
 def simulation() -> None:
     """Whole runs of Thyme-ES, LS and DCS on the 802.11g radio, from 36 to 196 nodes.
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import subprocess
+import sys
+from functools import partial
 
 import pytest
 from cores import Air, Core
+from networks import network, refusal
 from test_live_link import End, acquaint, closed, opened, until
 
 from thyme.live.link.addresses import GROUP_4
-from thyme.live.link.link import LinkOptions, MulticastOptions
+from thyme.live.link.link import OVERLAY, LinkOptions, MulticastOptions
+from thyme.model.ids import NodeId
 from thyme.model.records import TrafficKind
+from thyme.wire.routing import Flooded
 from thyme.wire.storage import JoinRequest
 
 
@@ -101,10 +107,77 @@ def test_who_is_not_heard_from_any_more_is_sent_a_datagram_of_its_own() -> None:
     assert [to for at_s, _, _, to in air.sent if at_s == air.now_s] == [(GROUP_4, 8_472), deaf.addresses[0]]
     assert middle.counts.total() == before
     left.group = False
-    air.run(6.0)
+    air.run(12.0)
     assert middle.link.in_group(everybody) == {left.addresses[0], right.addresses[0]}, "an answer counts for a while"
-    air.run(2.0)
+    air.run(4.0)
     assert middle.link.in_group(everybody) == set()
+
+
+def test_nodes_of_both_families_use_the_group_whichever_address_was_met_first() -> None:
+    cores = [
+        Core(number, (f"fd00::{number}", 9_000), (f"10.0.0.{number}", 9_000), group=True, options=options(8_472, 4))
+        for number in range(1, 6)
+    ]
+    for core in cores:
+        core.link.discovery.on = True
+    air = Air(*cores)
+    air.run(3.0)
+    first, others = cores[0], cores[1:]
+    assert any(":" in host for host, _ in first.link.peers.addresses())
+    air.call(first, lambda: first.link.broadcast(JoinRequest(7)))
+    assert [to for at_s, _, _, to in air.sent if at_s == air.now_s] == [(GROUP_4, 8_472)]
+    air.run(0.1)
+    assert [core.heard for core in others] == [[(1, JoinRequest(7))]] * 4
+
+
+def test_without_the_group_what_is_passed_on_reaches_all_over_a_few_random_peers() -> None:
+    cores = [Core(number) for number in range(1, 41)]
+    air = Air(*cores)
+    for number, core in enumerate(cores):
+        air.greet(core, *cores[:number])
+    air.run(5.0)
+    flood = Flooded(NodeId(1), 7, 0, b"")
+
+    air.call(cores[0], lambda: cores[0].link.broadcast(flood))
+    assert sum(at_s == air.now_s for at_s, *_ in air.sent) == OVERLAY
+    passed_on: list[Core] = [cores[0]]
+    while True:
+        air.run(0.01)
+        reached = [core for core in cores if core.heard and core not in passed_on]
+        if not reached:
+            break
+        for core in reached:
+            air.call(core, partial(core.link.broadcast, flood))
+        passed_on += reached
+    assert len(passed_on) == 40
+    air.call(cores[0], lambda: cores[0].link.broadcast(JoinRequest(7)))
+    assert sum(at_s == air.now_s for at_s, *_ in air.sent) == 39, "what is for neighbours goes to all of them"
+
+
+GROUPED = """
+import asyncio
+from thyme.live import Node
+async def main():
+    async with Node(store="memory", approach="ls", settings={"join": {"wait_s": 0.2}}) as node:
+        link = node.device.host.link
+        for _ in range(150):
+            if len(link.core.in_group(link.peers.addresses())) == 4:
+                break
+            await asyncio.sleep(0.1)
+        print(link.address[0], len(link.core.in_group(link.peers.addresses())), flush=True)
+        await asyncio.sleep(5.0)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(refusal()), reason=refusal() or "-")
+def test_nodes_that_listen_to_all_addresses_receive_the_group() -> None:
+    with network(5) as machines:
+        commands = [["ip", "netns", "exec", machine, sys.executable, "-c", GROUPED] for machine in machines]
+        programs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+        said = [program.communicate(timeout=60)[0] for program in programs]
+    assert said == [":: 4\n"] * 5
 
 
 def test_on_loopback_there_is_none_unless_it_is_asked_for() -> None:

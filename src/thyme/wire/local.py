@@ -38,6 +38,7 @@ class KnownWanted(Message, frozen=True, tag=43):
 class KnownNews(Message, frozen=True, tag=44):
     """Subscriptions and revocations that the neighbour lacks, or that are new to the sender as well."""
 
+    spreads = True
     subscriptions: tuple[Subscription, ...]
     revoked: tuple[Revocation, ...]
 

@@ -18,6 +18,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=0):
     control: ClassVar[bool] = False
     bulk: ClassVar[bool] = False
     """Whether it carries a part of a content: all others are sent first."""
+    spreads: ClassVar[bool] = False
+    """Whether receivers pass it on, so that a broadcast may go to some of many neighbours."""
 
     def forwarded_by(self, sender: int) -> bool:
         """Whether `sender` forwards a message of another node that was not addressed to it. A node that answers, or

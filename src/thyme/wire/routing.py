@@ -17,6 +17,7 @@ from thyme.wire.message import Message
 class Flooded(Message, frozen=True, tag=1):
     """A message for all nodes, identified by `origin` and `number`; `hops` counts the hops so far."""
 
+    spreads = True
     origin: NodeId
     number: int
     hops: int
@@ -30,6 +31,7 @@ class RouteRequest(Message, frozen=True, tag=10):
     """Flooded: a request for a route to `target`; every node that receives it learns the route back to `origin`."""
 
     control = True
+    spreads = True
     origin: NodeId
     number: int
     origin_sequence: int

@@ -179,5 +179,14 @@ def _both(done: Done) -> Done:
 
 ONE_CELL = {"width_m": 40.0, "height_m": 40.0}
 """The area of live nodes unless one is given: all in range of each other, wherever they are."""
-_LIVE = {"notify_together": True, "confirmed": True, "cast": False, "fetches": 8, "grid": ONE_CELL}
+HEARD_PER_S = 20.0
+"""Beacons that a live node receives in a second: in larger crowds each node beacons less often."""
+_LIVE = {
+    "notify_together": True,
+    "confirmed": True,
+    "cast": False,
+    "fetches": 8,
+    "grid": ONE_CELL,
+    "beacons": {"heard_per_s": HEARD_PER_S},
+}
 ENTRY = Entry(CellStorage.capabilities, CellStorageOptions, CellStorage, _LIVE)

@@ -1,7 +1,8 @@
 """Agreement: neighbours that know different subscriptions detect it and exchange them (anti-entropy).
 
 A flood may miss a node, and two groups that meet may both have joined long ago (Thyme FGCS §5 only hands subscriptions
-over to joining nodes). So every node broadcasts a four-byte checksum of what it knows every other second. If a
+over to joining nodes). So every node broadcasts a four-byte checksum of what it knows every other second, on live nodes
+less often where it has many neighbours (`heard_per_s`). If a
 neighbour's checksum differs twice in a row, which leaves a flood time to arrive, the node sends it the digests of its
 buckets; the neighbour lists its items in the buckets that differ, and each sends what the other lacks. A node forwards
 what it learned to its own neighbours at once, so that changes cross a group as fast as a flood. Of two neighbours, the
@@ -30,7 +31,7 @@ from thyme.wire.storage import Revocation
 News = tuple[list[Subscription], list[Revocation]]
 JITTER_S = 0.05
 """Longest random wait before news is passed on, as of floods."""
-MAX_NEIGHBOURS = 500
+MAX_NEIGHBOURS = 2_000
 """Whose digests differ, or who were heard, that are remembered."""
 ABSENT_HELLOS = 2.5
 """A neighbour that missed so many broadcasts in a row, and sends again, counts as newly met."""
@@ -46,6 +47,8 @@ class AgreementOptions(SettingsRecord, frozen=True):
     hello_s: NotNegative = 2.0
     """How often a node says what it knows, in about eight bytes; 0 for never, as in the paper. Two such times and an
     exchange pass until neighbours agree again."""
+    heard_per_s: NotNegative = 0.0
+    """With more neighbours than would say so in a second, all say it less often; 0: never. Live nodes set this."""
 
 
 class Agreement:
@@ -67,6 +70,10 @@ class Agreement:
         self._learn = learn
         self._differs_since_s: Bounded[NodeId, float] = Bounded(MAX_NEIGHBOURS)
         self._met = met
+        self.neighbours = 0
+        """How many were heard of late, where `heard_per_s` is set."""
+        self._period_s = options.hello_s
+        """How often this node says what it knows now."""
         self._heard_s: Bounded[NodeId, float] = Bounded(MAX_NEIGHBOURS)
         self._table = DigestTable(known.digests.sum)
         self._timer: Timer | None = None
@@ -108,12 +115,16 @@ class Agreement:
     def _say(self) -> None:
         self._known.forget_old()
         self._host.broadcast(KnownDigest(self._known.digests.beacon()))
-        hello_s = self._options.hello_s
-        self._timer = self._host.after(self._host.random.uniform(0.9 * hello_s, 1.1 * hello_s), self._say)
+        if self._options.heard_per_s:
+            since_s = self._host.now() - ABSENT_HELLOS * self._period_s
+            self.neighbours = sum(heard_s > since_s for heard_s in self._heard_s.values())
+            self._period_s = max(self._options.hello_s, self.neighbours / self._options.heard_per_s)
+        period_s = self._period_s
+        self._timer = self._host.after(self._host.random.uniform(0.9 * period_s, 1.1 * period_s), self._say)
 
     def _on_digest(self, sender: NodeId, digest: bytes) -> None:
         if self._met is not None:
-            absent_s = ABSENT_HELLOS * self._options.hello_s
+            absent_s = ABSENT_HELLOS * self._period_s
             known_s, self._heard_s[sender] = self._heard_s.get(sender), self._host.now()
             if known_s is None or self._host.now() - known_s > absent_s:
                 self._met()

@@ -78,7 +78,13 @@ class LocalStorage(ReactiveStore):
         self.options = options
         super().__init__(host, options.limits)
         self.router = options.router(host, self._on_message)
-        self._flooding = Flooding(host, self._on_flooded, self.options.flooding, self.router.flood_routes())
+        self._flooding = Flooding(
+            host,
+            self._on_flooded,
+            self.options.flooding,
+            self.router.flood_routes(),
+            lambda: self._agreement.neighbours,
+        )
         self._requests = Requests(host, self.options.retry)
         self._echoes = Requests(host, ECHO)
         self._contents = Contents(host)
@@ -361,6 +367,8 @@ class LocalStorage(ReactiveStore):
         return added, gone
 
 
+HEARD_PER_S = 10.0
+"""Checksums that a live node receives in a second: in larger crowds each node sends its own less often."""
 ENTRY = Entry(
     LocalStorage.capabilities,
     LocalStorageOptions,
@@ -369,6 +377,7 @@ ENTRY = Entry(
         "telling": {"sure": True},
         "answers": {"jitter_s": LIVE_JITTER_S},
         "flooding": {"jitter_s": LIVE_JITTER_S},
+        "agreement": {"heard_per_s": HEARD_PER_S},
     },
     LocalStorageOptions.wide_ids,
 )

@@ -44,7 +44,8 @@ class VirtualDevice:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        known = {"4": f"10.0.{self.moves}.{self.index + 1}", "6": f"fd00::{self.moves}:{self.index + 1}"}
+        network, number = divmod(self.index + 1, 250)
+        known = {"4": f"10.{network}.{self.moves}.{number}", "6": f"fd00::{self.moves}:{self.index + 1}"}
         return tuple(known[family] for family in self._families)
 
     @property

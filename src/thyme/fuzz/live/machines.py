@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from thyme.fuzz.live.channel import Channel
-from thyme.live.link.addresses import GROUP_4, Address, family_of
+from thyme.live.link.addresses import ANY_6, GROUP_4, Address, family_of
 from thyme.live.link.sealing import MAGIC, VERSION_AT
 from thyme.live.link.sockets import DatagramEndpoint, DatagramReceiver, EndpointOptions
 
@@ -63,10 +63,12 @@ class _NoSelector:
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop without I/O that runs when its machine says so."""
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(self, monotonic: Callable[[], float], expect: Callable[[float], None]) -> None:
+        """`expect` is called with the time of each callback that is added."""
         super().__init__()
         self._selector = _NoSelector()
         self._monotonic = monotonic
+        self._expect = expect
         self.failures: list[dict[str, Any]] = []
         self.set_exception_handler(lambda _, context: self.failures.append(context))
 
@@ -79,6 +81,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return -inf
         scheduled = self._scheduled  # type: ignore[attr-defined]
         return float(scheduled[0].when()) if scheduled else inf
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:  # type: ignore[override]
+        self._expect(-inf)
+        return super().call_soon(callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:  # type: ignore[override]
+        self._expect(when)
+        return super().call_at(when, callback, *args, context=context)
 
     def timers(self) -> int:
         """Callbacks that wait for their time."""
@@ -123,10 +133,11 @@ class Machine:
         self.older = older
         """Whether its link has the version before that of others."""
         self.name = name
+        self.sends = f"sent by {name}"
+        """The name under which its datagrams are counted."""
         self.number = number
         """Among all machines that were ever started: one that is restarted draws other numbers."""
-        self.hosts = hosts
-        """Addresses: one for each family that it has."""
+        self._hosts = hosts
         self.wrong_s = wrong_s
         """Offset of its clock from the correct time."""
         self.stopped_s = 0.0
@@ -134,9 +145,21 @@ class Machine:
         self.suspended = self.dead = False
         self.held = self.unplugged = 0
         """How many faults hold the process, or its interface down."""
-        self.loop = VirtualLoop(self.monotonic)
+        self.expected_s = inf
+        """When its loop is looked at next (`Machines.expect`)."""
+        self.loop = VirtualLoop(self.monotonic, self._expect)
         self.endpoints: list[VirtualEndpoint] = []
         self._random = Random(f"{machines.seed}/{number}")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Addresses: one for each family that it has."""
+        return self._hosts
+
+    @hosts.setter
+    def hosts(self, hosts: tuple[str, ...]) -> None:
+        self._hosts = hosts
+        self._machines.forget_hosts()
 
     @property
     def runs(self) -> bool:
@@ -144,6 +167,11 @@ class Machine:
 
     def release(self) -> None:
         self.held -= 1
+        self._expect(self.loop.next_s())
+
+    def _expect(self, at_s: float) -> None:
+        """The loop has something to do at this time, by its own clock."""
+        self._machines.expect(self, at_s + self.stopped_s)
 
     def plug(self) -> None:
         self.unplugged -= 1
@@ -189,7 +217,8 @@ class VirtualEndpoint:
         self.machine, self.receiver, self.options = machine, receiver, options
         self._machines = machines
         self.address: Address = (address[0], address[1] or FIRST_PORT + len(machine.endpoints))
-        self.has_group = bool(options.group_port) and ":" not in address[0]
+        hosts = machine.hosts if address[0] == ANY_6 else address[:1]
+        self.has_group = bool(options.group_port) and any(":" not in host for host in hosts)
         self.full = False
         self.open = True
 
@@ -245,11 +274,16 @@ class Machines:
         self._random = Random(f"network/{seed}")
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = 0
+        self._by_host: dict[str, list[Machine]] = {}
+        """Emptied when a machine starts, ends or changes its addresses."""
+        self._loops: list[tuple[float, int, Machine]] = []
+        """When each machine's loop has something to do, or had: only `Machine.expected_s` is valid."""
 
     def start(self, name: str, hosts: tuple[str, ...], wrong_s: float = 0.0, *, older: bool = False) -> Machine:
         machine = Machine(self, name, hosts, wrong_s, len(self._ever), older=older)
         self.all.append(machine)
         self._ever.append(machine)
+        self.forget_hosts()
         if self._channel is not None:
             self._channel.switch(self.now_s, int(name), on=True)
         return machine
@@ -272,6 +306,7 @@ class Machines:
         for endpoint in machine.endpoints:
             endpoint.open = False
         self.all.remove(machine)
+        self.forget_hosts()
         if self._channel is not None:
             self._channel.switch(self.now_s, int(machine.name), on=False)
 
@@ -279,9 +314,14 @@ class Machines:
         def wake() -> None:
             machine.suspended = False
             machine.stopped_s += duration_s
+            self.expect(machine, machine.loop.next_s() + machine.stopped_s)
 
         machine.suspended = True
         self.at(self.now_s + duration_s, wake)
+
+    def forget_hosts(self) -> None:
+        """The addresses of the machines changed."""
+        self._by_host.clear()
 
     def at(self, time_s: float, action: Callable[[], None]) -> None:
         self._order += 1
@@ -302,25 +342,44 @@ class Machines:
             if event_s <= loop_s:
                 heappop(self._due)[2]()
             elif machine is not None:
-                machine.loop.step()
+                self._step(machine)
         raise AssertionError(f"a loop without end at {self.now_s} s")
 
     def _reach(self, at_s: float) -> None:
         self.now_s = max(self.now_s, at_s)
 
+    def expect(self, machine: Machine, at_s: float) -> None:
+        """A machine's loop has something to do at this time."""
+        if at_s < machine.expected_s:
+            machine.expected_s = at_s
+            heappush(self._loops, (at_s, machine.number, machine))
+
+    def _step(self, machine: Machine) -> None:
+        machine.expected_s = -inf
+        machine.loop.step()
+        machine.expected_s = inf
+        self.expect(machine, machine.loop.next_s() + machine.stopped_s)
+
     def _next_machine(self) -> tuple[Machine | None, float]:
-        found, soonest_s = None, inf
-        for machine in self.all:
-            if machine.runs:
-                at_s = machine.loop.next_s() + machine.stopped_s
-                if at_s < soonest_s or (found is None and at_s < inf):
-                    found, soonest_s = machine, at_s
-        return found, max(soonest_s, self.now_s)
+        """The one whose loop has something to do first; of several, the one that was started first."""
+        loops = self._loops
+        while loops:
+            at_s, _, machine = loops[0]
+            if at_s == machine.expected_s and machine.runs:
+                now_at_s = machine.loop.next_s() + machine.stopped_s
+                if now_at_s <= at_s:
+                    return machine, max(at_s, self.now_s)
+                machine.expected_s = inf
+                self.expect(machine, now_at_s)
+            elif at_s == machine.expected_s:  # it is looked at when it runs again
+                machine.expected_s = inf
+            heappop(loops)
+        return None, inf
 
     def send(self, sender: VirtualEndpoint, datagram: bytes, to: Address) -> None:
         source = self._source(sender, to)
         self.counts["sent"] += 1
-        self.counts[f"sent by {sender.machine.name}"] += 1
+        self.counts[sender.machine.sends] += 1
         if source is None:
             return
         for tap in self.taps:
@@ -352,13 +411,20 @@ class Machines:
             self._arrive(other, datagram, arrive)
 
     def _receivers(self, source: Address, to: Address) -> list[tuple[VirtualEndpoint, Arrive]]:
-        endpoints = [endpoint for machine in self.all for endpoint in machine.endpoints]
         if to[0] == GROUP_4:
             arrive = partial(VirtualEndpoint.receive, source=source, grouped=True)
-            groups = endpoints if self.weather.multicast else []
+            groups = [one for machine in self.all for one in machine.endpoints] if self.weather.multicast else []
             return [(one, arrive) for one in groups if one.has_group and one.options.group_port == to[1]]
         arrive = partial(VirtualEndpoint.receive, source=source)
-        return [(one, arrive) for one in endpoints if to[0] in one.machine.hosts and one.address[1] == to[1]]
+        endpoints = [one for machine in self._at_host(to[0]) for one in machine.endpoints]
+        return [(one, arrive) for one in endpoints if one.address[1] == to[1]]
+
+    def _at_host(self, host: str) -> list[Machine]:
+        """The machines that have an address."""
+        found = self._by_host.get(host)
+        if found is None:
+            found = self._by_host[host] = [machine for machine in self.all if host in machine.hosts]
+        return found
 
     def announce(self, sender: VirtualEndpoint, datagram: bytes) -> None:
         for host in sender.machine.hosts if self.weather.multicast else ():

@@ -15,7 +15,7 @@ from thyme.live.link.addresses import Address
 from thyme.model.bounded import Bounded
 from thyme.model.settings.bounds import AtLeastOne, Positive
 
-MAX_ADDRESSES = 1_000
+MAX_ADDRESSES = 4_096
 """Addresses with a budget of their own; beyond that, the one met first begins anew."""
 
 

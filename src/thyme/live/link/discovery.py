@@ -104,7 +104,8 @@ class Discovery:
 
     def receive(self, data: bytes, source: Address) -> None:
         """Greet the sender of an announcement, unless it is known at that port and in that session: a peer with another
-        was started again before it was missed."""
+        was started again before it was missed. A peer that is known by its IPv6 address is also greeted at that of
+        IPv4, from which it sends to the multicast group."""
         if self.on_announcement is not None:
             self.on_announcement(data, source)
         if self.directory.receive(data):
@@ -118,8 +119,8 @@ class Discovery:
         if frame.kind is not Kind.HERE or len(data) < GREETING_BYTES or frame.sender == self._link.node:
             return
         peer, (port, session) = self._link.peers.find(frame.sender), _HERE.unpack_from(frame.body)
-        if peer is None or peer.address[1] != port:
-            here = (source[0], port)
+        here = (source[0], port)
+        if peer is None or peer.address[1] != port or (":" not in here[0] and self._link.peers.at(here) is None):
             self._link.seals.note(here, behind=behind)
             self._greet(here)
         elif peer.session != session:

@@ -4,10 +4,11 @@ It is given datagrams with their source and the time, collects the datagrams to 
 to be called next (`timers.next_s`). It opens no socket, reads no clock and draws no randomness of its own; `udp` is the
 event loop around it, and a simulation can be another.
 
-A broadcast is one datagram to every peer, unacknowledged. Where enough peers receive the multicast group, one datagram
-to the group serves all of them: a node asks now and then, by multicast, who receives it; each answer (by unicast) is
-valid for a while. Unicasts travel in parcels (`lanes`), which are retransmitted until they are acknowledged, and given
-up after a few tries; the receiver delivers each message once. A message larger than a datagram is sent in pieces.
+A broadcast is one datagram to every peer, unacknowledged; one that its receivers pass on goes to a bounded number of
+random peers. Where enough peers receive the multicast group, one datagram to the group serves all of them: a node asks
+now and then, by multicast, who receives it; each answer (by unicast) is valid for a while. Unicasts travel in parcels
+(`lanes`), which are retransmitted until they are acknowledged, and given up after a few tries; the receiver delivers
+each message once. A message larger than a datagram is sent in pieces.
 Messages are accepted from nodes that have greeted (`peering`), within each one's budget (`budgets`). Datagrams
 that cannot be decoded are counted and dropped.
 
@@ -67,18 +68,21 @@ logger = logging.getLogger("thyme.live")
 
 ANNOUNCED: Address = ("", 0)
 """In place of an address: to the discovery groups on every interface."""
-MAX_BELIEVED = 1_000
+OVERLAY = 16
+"""A broadcast that its receivers pass on goes to so many random peers of those that do not receive the multicast group.
+If each passes it on to so many, all but one in ten million nodes receive it."""
+MAX_BELIEVED = 2_048
 """Addresses that answered that they receive the multicast group."""
-BELIEVED_S = 7.0
+BELIEVED_S = 14.0
 """How long an answer counts: three questions may be lost."""
-
+FIRST_ASK_S = 2.0
 
 HAND_OVER_S = 86_400.0
 """How long after a renewal the former key is accepted, from members who were away: those who return later need an
 invitation."""
 HAND_OVER_AGAIN_S = 1.0
 """Between two times that the next key is handed to a peer, which may not have received it."""
-MAX_HANDED = 1_000
+MAX_HANDED = 2_048
 
 
 class MulticastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,8 +90,9 @@ class MulticastOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the group, the same on all nodes; 0: no multicast."""
     least_peers: AtLeastOne = 4
     """With fewer receivers, a datagram for each is more reliable: radios repeat those, and multicast not."""
-    ask_s: Positive = 2.0
-    """How often it is asked who receives it; in larger crowds less often (`Peers.patience`)."""
+    ask_s: Positive = 4.0
+    """How often it is asked who receives it; in larger crowds less often (`Peers.patience`). A node also says so when
+    it receives a peer's first frame to the group."""
     loopback: bool = False
     """Also within one machine, to try it."""
 
@@ -122,6 +127,7 @@ class Link:
     ) -> None:
         """`entropy` draws keys and nonces; `made_room` is called when `has_room` becomes true again."""
         self._node = node = identity.node
+        self._random = random
         self._identity = identity
         shared = namespace or Namespace.open()
         self.namespace = shared
@@ -178,7 +184,7 @@ class Link:
         """Datagrams can be sent from now on, from this address."""
         self._address, self._has_group = address, has_group
         if has_group:
-            self.timers.after(self._options.multicast.ask_s, self._ask_who_receives)
+            self.timers.after(min(FIRST_ASK_S, self._options.multicast.ask_s), self._ask_who_receives)
         self.discovery.start()
 
     def greet(self, addresses: Iterable[Address]) -> None:
@@ -258,6 +264,10 @@ class Link:
             elif not (grouped and kind in TO_ALL and frame.mark == session_mark(peer.session)):
                 self.peering.ask(source, len(data))
                 return "not marked by its sender"
+            if grouped and not peer.in_group:
+                peer.in_group = True
+                if kind is not Kind.WHO_HEARS:
+                    self._send_greeting(Kind.HEARD, peer.node, source)
             if kind in DATA:
                 return self.reception.receive(frame, source, marked=body is not None)
             return self._handle(frame, source)
@@ -271,8 +281,8 @@ class Link:
                 self._unicasts.acknowledge(unpack_numbers(frame.body), frame.sender)
             case Kind.WHO_HEARS:
                 self._send_greeting(Kind.HEARD, frame.sender, source)
-            case Kind.HEARD:
-                self._receiving_group[source] = self.timers.now_s + BELIEVED_S * self.peers.patience
+            case Kind.HEARD if (peer := self.peers.find(frame.sender)) is not None:
+                self._receiving_group[peer.address] = self.timers.now_s + BELIEVED_S * self.peers.patience
             case Kind.GOODBYE | Kind.WIPED:
                 return self.peering.handle(frame, source)
             case Kind.PEERS:
@@ -315,7 +325,9 @@ class Link:
         body = self.codec.encode(message)
         addresses = self.peers.addresses()
         together = self.in_group(addresses)
-        alone = [address for address in addresses if address not in together] if together else addresses
+        alone = [address for address in addresses if address not in together] if together else list(addresses)
+        if message.spreads and len(alone) > OVERLAY:
+            alone = self._random.sample(alone, OVERLAY)
         for address in (self._group, *alone) if together else alone:
             peer = self.peers.at(address)
             for frame in self._broadcast_frames(body, self._paths.datagram_bytes(address)):

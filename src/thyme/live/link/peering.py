@@ -63,8 +63,8 @@ SECRET_BYTES = 32
 
 
 class PeerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    most: AtLeastOne = 256
-    most_per_host: AtLeastOne = 64
+    most: AtLeastOne = 1_024
+    most_per_host: AtLeastOne = 256
     """Of peers that were not listed: a quarter, so that one machine cannot take all places."""
     look_s: Positive = 0.5
     """Interval of the search for silent peers."""
@@ -227,7 +227,7 @@ class Peering:
             return "no place for another peer"
         if holder := self._is_taken(frame, introduction, address):
             if holder.session == introduction.session:  # a peer that has several addresses
-                self._welcome(frame, introduction, address, asking=False)
+                self._welcome(frame, introduction, address, asking=True)
             else:
                 self.ask(address, GREETING_BYTES)
             return "another node has this id"

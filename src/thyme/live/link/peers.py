@@ -48,6 +48,8 @@ class Peer(msgspec.Struct):
 
     others: list[Address] = []
     """Further addresses at which it has answered, such as those of another family."""
+    in_group: bool = False
+    """Whether something came from it by multicast."""
 
     def is_same(self, other: Peer) -> bool:
         """Whether nothing has changed except when it was last heard."""

@@ -26,7 +26,7 @@ VERSION_AT = len(MAGIC)
 _OUTSIDE = struct.Struct("!2sBQ")
 _SEALED_FROM = _OUTSIDE.size + RANDOM_NONCE_BYTES
 SEAL_BYTES = _SEALED_FROM + TAG_BYTES
-MAX_BEHIND = 1_000
+MAX_BEHIND = 4_096
 """Addresses that still use the key before the last renewal."""
 
 

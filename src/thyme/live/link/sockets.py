@@ -1,9 +1,10 @@
 """The network as a link uses it: one socket for datagrams, one for a multicast group and some for announcements.
 
 A `Network` opens a `DatagramEndpoint`, which hands datagrams to a `DatagramReceiver`. `UdpNetwork` is the one of this
-machine; a simulation brings another. Broadcasts to the group leave from the own socket of the link, so that a receiver
-knows their sender by its address. Announcements leave on every interface that there is at that time, over IPv4 and
-IPv6; nodes of one machine receive each other's over its loopback interface.
+machine; a simulation brings another. Broadcasts to the group (IPv4) leave from the own socket of the link, so that a
+receiver knows their sender by its address. Announcements leave over IPv4 and IPv6. A link that listens to all addresses
+sends both on every interface that there is at that time; nodes of one machine receive each other's announcements over
+its loopback interface.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import errno
 import logging
 import socket
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
+from math import inf
 from os import urandom
 from typing import Any, Protocol, cast
 
@@ -29,6 +32,9 @@ logger = logging.getLogger("thyme.live")
 READ_AT_ONCE = 64
 MAX_ANNOUNCEMENT_BYTES = 512
 MAX_INTERFACES = 32
+INTERFACES_S = 2.0
+"""How often the group looks for interfaces that appeared."""
+ANYWHERE = ("0.0.0.0", ANY_6)
 
 
 class DatagramReceiver(Protocol):
@@ -115,12 +121,15 @@ class UdpEndpoint(asyncio.DatagramProtocol):
         self.full = False
         name = bound.getsockname()
         self.address: Address = (str(name[0]), int(name[1]))
-        self._group = self._join_group(address)
+        self._group = _group_of(bound, address, options, receiver)
         self.has_group = self._group is not None
         self._announcements = _Announcements(address, bound.family, options.discovery_port, receiver)
 
     def send(self, datagram: bytes, address: Address) -> None:
         if self._transport is None or self._transport.is_closing():
+            return
+        if self._group is not None and address[0] == GROUP_4:
+            self._group.send(datagram)
             return
         if self._mapping and ":" not in address[0]:
             address = (MAPPED + address[0], address[1])
@@ -132,7 +141,6 @@ class UdpEndpoint(asyncio.DatagramProtocol):
     async def close(self) -> None:
         self._announcements.close()
         if self._group is not None:
-            self._loop.remove_reader(self._group.fileno())
             self._group.close()
             self._group = None
         if self._transport is not None:
@@ -174,44 +182,101 @@ class UdpEndpoint(asyncio.DatagramProtocol):
         if self._transport is not None and not self._transport.is_closing():
             self._receiver.receive(data, plain_address(addr))
 
-    def _join_group(self, address: Address) -> socket.socket | None:
-        """Listen to the group on the network of this address."""
-        options, own = self._options, self._socket
-        wanted = options.group_port and own.family == socket.AF_INET
-        if not wanted or (is_loopback(address) and not options.group_on_loopback):
-            return None
-        listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            network = socket.inet_aton(address[0])
-            listening.setblocking(False)
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(("", options.group_port))
-            membership = struct.pack("4s4s", socket.inet_aton(GROUP_4), network)
-            listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-            own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, network)
-            own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
-        except OSError:  # there is no multicast here
-            listening.close()
-            return None
-        self._loop.add_reader(listening.fileno(), self._read_group, listening)
-        return listening
-
-    def _read_group(self, listening: socket.socket) -> None:
-        with suppress(BlockingIOError):
-            for _ in range(READ_AT_ONCE):
-                if self._group is None:
-                    return
-                data, sender = listening.recvfrom(MAX_DATAGRAM_BYTES + 1)
-                self._receiver.receive(data, (str(sender[0]), int(sender[1])), grouped=True)
-                self._receiver.end_turn()
-
 
 class _Interface(msgspec.Struct, frozen=True):
-    """Where announcements go: by index, or for a link that is bound to one IPv4 address, by that address."""
+    """Where multicast goes: by index, or for a link that is bound to one IPv4 address, by that address."""
 
     family: int
     index: int = 0
     address: str = ""
+
+
+def _interfaces(bound: Address, families: Iterable[int], *, loopback: bool = True) -> list[_Interface]:
+    """Those of a link, at this moment."""
+    host = bound[0]
+    found: list[_Interface] = []
+    for family in families:
+        if family == socket.AF_INET and host not in ANYWHERE:
+            found.append(_Interface(family, address=host))
+            continue
+        with suppress(OSError):
+            named = socket.if_nameindex()
+            found += [_Interface(family, index) for index, name in named if loopback or not name.startswith("lo")]
+    return found[:MAX_INTERFACES]
+
+
+def _group_of(
+    own: socket.socket, bound: Address, options: EndpointOptions, receiver: DatagramReceiver
+) -> _Group | None:
+    """The group of a link that has IPv4 addresses; none on this machine's own, unless that is wanted."""
+    four = own.family == socket.AF_INET or bound[0] == ANY_6
+    if not options.group_port or not four or (is_loopback(bound) and not options.group_on_loopback):
+        return None
+    try:
+        return _Group(own, bound, options, receiver)
+    except OSError:  # there is no multicast here
+        return None
+
+
+class _Group:
+    """The multicast group for broadcasts (IPv4). They leave from the link's own socket, on each of its interfaces."""
+
+    def __init__(
+        self, own: socket.socket, bound: Address, options: EndpointOptions, receiver: DatagramReceiver
+    ) -> None:
+        self._own, self._bound = own, bound
+        self._loopback = options.group_on_loopback
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+        self._to: Address = (MAPPED + GROUP_4 if bound[0] == ANY_6 else GROUP_4, options.group_port)
+        self._joined: set[_Interface] = set()
+        self._looked_s = -inf
+        own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+        self._listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._listening.setblocking(False)
+            self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._listening.bind(("", options.group_port))
+        except OSError:
+            self._listening.close()
+            raise
+        self._join_new()
+        self._loop.add_reader(self._listening.fileno(), self._read)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._listening.fileno())
+        self._listening.close()
+
+    def send(self, datagram: bytes) -> None:
+        """A full buffer, or an interface that cannot be used now, is a loss like any other."""
+        self._join_new()
+        for interface in self._joined:
+            with suppress(OSError):
+                _choose(self._own, interface)
+                self._own.sendto(datagram, self._to)
+
+    def _join_new(self) -> None:
+        """On interfaces that appeared."""
+        now_s = self._loop.time()
+        if now_s - self._looked_s < INTERFACES_S:
+            return
+        self._looked_s = now_s
+        interfaces = _interfaces(self._bound, [socket.AF_INET], loopback=self._loopback)
+        self._joined &= set(interfaces)
+        for interface in interfaces:
+            if interface not in self._joined:
+                with suppress(OSError):  # it has no IPv4 address, say
+                    _join(self._listening, interface)
+                    self._joined.add(interface)
+
+    def _read(self) -> None:
+        with suppress(BlockingIOError):
+            for _ in range(READ_AT_ONCE):
+                if self._listening.fileno() < 0:
+                    return
+                data, sender = self._listening.recvfrom(MAX_DATAGRAM_BYTES + 1)
+                self._receiver.receive(data, (str(sender[0]), int(sender[1])), grouped=True)
+                self._receiver.end_turn()
 
 
 class _Announcements:
@@ -240,7 +305,7 @@ class _Announcements:
 
     def send(self, datagram: bytes) -> None:
         """An interface that cannot be used is tried again the next time."""
-        interfaces = self._interfaces() if self._sending else []
+        interfaces = _interfaces(self._bound, self._families) if self._sending else []
         self._joined &= set(interfaces)
         for interface in interfaces:
             if interface.family not in self._listening:
@@ -254,17 +319,6 @@ class _Announcements:
                 self._sending[interface.family].sendto(datagram, (group, self._port))
             except OSError as error:
                 logger.debug("no announcement on %s: %s", interface, error)
-
-    def _interfaces(self) -> list[_Interface]:
-        host = self._bound[0]
-        found: list[_Interface] = []
-        for family in self._families:
-            if family == socket.AF_INET and host not in ("0.0.0.0", ANY_6):
-                found.append(_Interface(family, address=host))
-                continue
-            with suppress(OSError):
-                found += [_Interface(family, index) for index, _ in socket.if_nameindex()]
-        return found[:MAX_INTERFACES]
 
     def _open(self, family: int) -> None:
         try:

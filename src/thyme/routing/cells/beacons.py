@@ -1,7 +1,8 @@
 """Neighbour discovery by periodic beacons (Thyme FGCS §6.6.1, §6.7).
 
 Every node broadcasts its cell and whether it is stationary, about once a second with jitter, and keeps a table of the
-neighbours it received a beacon from recently. Moving nodes also send and receive beacons, so that they can be reached
+neighbours it received a beacon from recently. Live nodes beacon less often where they have many neighbours
+(`heard_per_s`). Moving nodes also send and receive beacons, so that they can be reached
 and can send over their neighbours (§6.6.3), but they do not count towards a cell's population.
 
 A beacon carries a few bytes for the approach: `BeaconEvents.digest` returns them before each beacon, and
@@ -23,6 +24,7 @@ from thyme.host import Host, Timer
 from thyme.model.geometry import Point
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import Counted, TrafficKind
+from thyme.model.settings.bounds import NotNegative
 from thyme.routing.broadcasts import BroadcastHandler, SharedNumber
 from thyme.routing.cells.grid import Grid
 from thyme.routing.cells.neighbour_table import KnownNotes, NeighbourTable, content, content_with_sum
@@ -35,6 +37,8 @@ MAX_DIGEST_BYTES = 256
 """Of what an approach adds to a beacon, so that beacons stay short frames."""
 JITTER_SHARE = 0.5
 """Each gap is the period ± at most this part of it, so that neighbours do not beacon in step."""
+GAP_DECAY = 0.7
+"""An extra beacon makes the known gap of a neighbour shorter by at most this factor."""
 
 
 class BeaconOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +48,9 @@ class BeaconOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A neighbour not heard for so long is gone: at least two beacons were lost."""
     max_neighbours: int = 1000
     """Neighbours that a node remembers."""
+    heard_per_s: NotNegative = 0.0
+    """With more neighbours than would send so many beacons in a second, all beacon less often; 0: never. Live nodes set
+    this."""
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -89,6 +96,7 @@ class Beacons:
         "_events",
         "_expiry_timer",
         "_far",
+        "_gaps_s",
         "_grid",
         "_host",
         "_neighbours",
@@ -141,6 +149,8 @@ class Beacons:
         """The far cells that each neighbour advertises (`Beacon.far`), if any."""
         self._own_far: tuple[CellId, frozenset[CellId], tuple[int, ...]] | None = None
         """This node's own list of far cells, and the cells it was computed for."""
+        self._gaps_s: dict[NodeId, float] = {}
+        """Time between the last beacons of each neighbour, where `heard_per_s` is set."""
         self._said: tuple[CellId, bool] | None = None
         self._beacon_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
@@ -160,6 +170,17 @@ class Beacons:
         if place is None or place[0] is not point:
             place = self._place = (point, self._grid.cell_of(point))
         return place[1]
+
+    @property
+    def period_s(self) -> float:
+        """Mean time between this node's beacons."""
+        most, period_s = self._options.heard_per_s, self._options.period_s
+        return max(period_s, len(self._neighbours) / most) if most else period_s
+
+    @property
+    def rare(self) -> bool:
+        """Whether beacons are so rare in this crowd that a node in range may not have been heard yet."""
+        return self.period_s > self._options.period_s
 
     @property
     def stationary(self) -> bool:
@@ -231,6 +252,9 @@ class Beacons:
             self._host.record(Counted(TrafficKind.DROPPED, "Beacon", reason="too many neighbours"))
             return
         now_s, events = self._host.now(), self._events
+        if self._options.heard_per_s and known is not None:
+            gap_s = now_s - self._table.heard_s(sender)
+            self._gaps_s[sender] = max(gap_s, GAP_DECAY * self._gaps_s.get(sender, 0.0))
         row = self._table.note(sender, now_s)
         if self._expiry_timer is None:
             self._expiry_timer = self._host.after(self._options.expiry_s, self._expire)
@@ -305,7 +329,7 @@ class Beacons:
     def _beat(self) -> None:
         self.announce()
         spread = self._host.random.uniform(-JITTER_SHARE, JITTER_SHARE)
-        self._beacon_timer = self._host.after(self._options.period_s * (1.0 + spread), self._beat)
+        self._beacon_timer = self._host.after(self.period_s * (1.0 + spread), self._beat)
 
     def _news(self, known: Neighbour | None, neighbour: Neighbour) -> Neighbour:
         """Handle a beacon that differs from its sender's previous one; most do not."""
@@ -372,14 +396,27 @@ class Beacons:
         due_s = self._host.now() - self._options.expiry_s
         silent, oldest_s = self._table.silent_since(due_s)
         for node in silent:
+            if self._is_awaited(node):
+                oldest_s = min(oldest_s, due_s + self._options.period_s)
+                continue
             neighbour = self._neighbours.pop(node)
             self._take(neighbour)
             self._table.remove(node)
+            self._gaps_s.pop(node, None)
             if self._events.vanished:
                 self._events.vanished(neighbour)
             self._tell_populations(neighbour, None)
         if self._neighbours:
             self._expiry_timer = self._host.after(max(0.001, oldest_s - due_s), self._expire)
+
+    def _is_awaited(self, node: NodeId) -> bool:
+        """Whether a neighbour may beacon so rarely that nothing follows from its silence yet. One that has more
+        neighbours than this node beacons less often, but as often as before."""
+        options = self._options
+        if 2 * len(self._neighbours) < options.heard_per_s * options.period_s or not options.heard_per_s:
+            return False
+        gap_s = max(self.period_s, self._gaps_s.get(node, 0.0))
+        return self._host.now() - self._table.heard_s(node) < options.expiry_s * gap_s / options.period_s
 
     def _tell_populations(self, before: Neighbour | None, after: Neighbour | None) -> None:
         tell = self._events.population_changed

@@ -303,7 +303,7 @@ class GeographicRouter:
             step = self._step(here, member, populated, heading, far, sure=sure)
             if isinstance(step, Onward):
                 hop.to_cell(step.cell, heading, step.heading)
-            elif heading.node != ANY_NODE and heading.node not in failures.nodes and self._hears(heading.node):
+            elif heading.node != ANY_NODE and heading.node not in failures.nodes and self._may_hear(heading.node):
                 hop.to_node(heading.node, heading)
             elif heading.node != ANY_NODE:
                 self._report_absent(packet, heading)
@@ -354,6 +354,10 @@ class GeographicRouter:
 
     def _hears(self, node: NodeId) -> bool:
         return self._beacons.neighbour(node) is not None
+
+    def _may_hear(self, node: NodeId) -> bool:
+        """Whether to try a node at the end of a packet's path."""
+        return self._beacons.rare or self._hears(node)
 
     def _give_up(self, packet: CellPacket, heading: Heading, reason: str = "no link") -> None:
         self._drop(reason)
