@@ -34,7 +34,7 @@ def test_a_trace_that_uses_the_posts_is_told_and_not_questioned() -> None:
     span = PostsSpan(1_000, 0.0, 10_800.0)
     assert doubts(span, posted(200, 600.0), USUAL) == []
     assert use_words(span, posted(200, 600.0)) == (
-        "200 of 1,000 posts from 3 h 0 min are played within 9 min 57 s, 2.0 per person and minute"
+        "200 of 1,000 posts, written in 3 h 0 min, are posted within 9 min 57 s, 2.0 per person and minute"
     )
 
 

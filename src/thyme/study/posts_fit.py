@@ -64,8 +64,8 @@ def use_words(span: PostsSpan, trace: TraceOutline) -> str:
     played_s = max(trace.inserting.lasts_s, 1.0)
     rate = used / len(trace.publishers) / (played_s / 60.0)
     return (
-        f"{used:,} of {span.posts:,} posts from {duration(span.lasts_s)} are played within {duration(played_s)}, "
-        f"{rate:.1f} per person and minute"
+        f"{used:,} of {span.posts:,} posts, written in {duration(span.lasts_s)}, are posted within "
+        f"{duration(played_s)}, {rate:.1f} per person and minute"
     )
 
 
@@ -89,8 +89,8 @@ def doubts(span: PostsSpan, trace: TraceOutline, options: TraceOptions) -> list[
     if played_s < BRIEF * how.duration_s:
         real_s = max(MIN_EVENT_S, played_s * how.window_s / how.duration_s)
         found.append(
-            f"All of them are played within {duration(played_s)} of {duration(how.duration_s)}: they span "
-            f"{duration(real_s)} in reality, and {duration(how.window_s)} are played in that time. Set "
+            f"All of them are posted within {duration(played_s)} of {duration(how.duration_s)}: they were written in "
+            f"{duration(real_s)}, and the trace makes {duration(how.duration_s)} of {duration(how.window_s)}. Set "
             f"`compression.window_s` to {real_s:.0f} (--hours {real_s / 3600.0:.2g})."
         )
     rate = used / len(trace.publishers) / max(played_s / 60.0, 1.0 / 60.0)
