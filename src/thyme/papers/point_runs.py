@@ -1,6 +1,6 @@
 """Runs of an evaluation's points: played by Spark as those of any study, kept under their identity, and read again.
 
-Points of several figures may have the same runs (the same key); those are played once.
+Points of several figures may have the same runs (the same key); those are run once.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def doubts(span: PostsSpan, trace: TraceOutline, options: TraceOptions) -> list[
     rate = used / len(trace.publishers) / max(played_s / 60.0, 1.0 / 60.0)
     if rate > MANY_PER_MINUTE and not found:
         found.append(
-            f"A person posts {rate:.0f} times a minute: take more users, or play the posts more slowly "
+            f"A person posts {rate:.0f} times a minute: take more users, or spread the posts over more time "
             "(`compression.duration_s`, --minutes)."
         )
     return found

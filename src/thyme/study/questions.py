@@ -57,7 +57,7 @@ class CrowdDescription(msgspec.Struct, frozen=True):
     server: bool = True
     priority: Priority = "traffic"
     quick: bool = False
-    """Play this crowd only, without variations."""
+    """Run this crowd only, without variations."""
     posts: str = ""
     """The folder of a dataset of posts; generated ones if empty."""
 

@@ -1,6 +1,6 @@
 """DRIP's evaluation as a whole: a sweep of its points, the tables, the figures and the claims, in one folder.
 
-Runs are played by Spark as those of any study, kept under their identity, and not played again.
+Spark runs what is missing; finished runs are stored under their identity and not repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run_evaluation(
     detectors: float = 1.0,
     events_per_ability: float = 0.0,
 ) -> Evaluated:
-    """Play the missing runs, write the tables, and return the measurements."""
+    """Run what is missing, write the tables, and return the measurements."""
     points = drip_points(figures, duration_s, passing, radio, detectors, events_per_ability)
     seeds = range(1, repetitions + 1)
     runs, found, failed = play_points("drip", points, seeds, seeded, measure, out, master, watch)

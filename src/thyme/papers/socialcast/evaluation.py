@@ -1,6 +1,6 @@
 """SocialCast's evaluation as a whole: a sweep of its points, the table, the figures and the claims, in one folder.
 
-Runs are played by Spark, kept under their identity, and not played again.
+Spark runs what is missing; finished runs are stored under their identity and not repeated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_evaluation(
     first_seed: int = 1,
     watch: OnProgress = ignore_progress,
 ) -> Evaluated:
-    """Play the missing runs, write `socialcast.csv`, and return the measurements."""
+    """Run what is missing, write `socialcast.csv`, and return the measurements."""
     points = socialcast_points(tuple(figures), reading)
     seeds = range(first_seed, first_seed + repetitions)
     runs, found, failed = play_points(

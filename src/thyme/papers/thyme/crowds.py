@@ -200,7 +200,7 @@ def places_of(options: CrowdOptions, venue: Venue) -> Floats:
 
 
 def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -> CrowdTraffic:
-    """Play the operations on a crowd of one approach and count."""
+    """Run the operations in a crowd of one approach and count."""
     options = options or CrowdOptions()
     if options.nodes < 2 or options.operations < 1:
         raise InputError(

@@ -1,7 +1,7 @@
 """The analytical study as a whole: a sweep of crowds whose messages are counted, the tables and the figures.
 
 A crowd of one approach, size and placement is a run; so is a cell whose nodes share their notifications (Figure 8).
-Runs are played by Spark, kept under their identity, and not played again.
+Spark runs what is missing; finished runs are stored under their identity and not repeated.
 """
 
 from __future__ import annotations

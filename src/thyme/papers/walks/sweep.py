@@ -67,7 +67,7 @@ def sweep_walks(
     watch: OnProgress = ignore_progress,
 ) -> WalkSweep:
     """Both kinds of walks on every network of every size in `counts`, which lists the numbers of initiators of each
-    size. Runs are stored in `folder`; those that exist are not played again."""
+    size. Runs are stored in `folder`; those that exist are not repeated."""
     kinds = tuple(
         msgspec.structs.replace(batch, walk=msgspec.structs.replace(batch.walk, pure=pure)) for pure in (False, True)
     )

@@ -106,7 +106,7 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 class Compression(msgspec.Struct, frozen=True):
-    """The event's hours played in minutes: `window_s` seconds become `duration_s`, from `first_s` on."""
+    """The hours of the event in minutes: `window_s` seconds become `duration_s`, from `first_s` on."""
 
     window_s: float = 10_800.0
     """Length of the event in the posts."""

@@ -162,7 +162,7 @@ def run_evaluation(
     repetitions: int,
     watch: OnProgress,
 ) -> Evaluated:
-    """Play the missing runs and judge the results."""
+    """Run what is missing and judge the results."""
     check(nodes, seconds, sizes, pause_s)
     cases = [
         use_case_of(number, seed, seconds, pause_s, sorted(set(sizes)))

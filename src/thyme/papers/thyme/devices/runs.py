@@ -1,7 +1,7 @@
 """Runs of the devices' evaluation: one crowd each, played by real processes, measured from their logs and meters.
 
-A run takes all cores of the machine, so one is played after the other and not by Spark. What was measured is kept in a
-file under the run's identity, and not played again.
+A run takes all cores of the machine, so runs follow each other, without Spark. What was measured is kept in a
+file under the identity of the run, which is not repeated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def play_all(
     watch: OnProgress,
     play: Callable[[UseCaseOptions], DeviceRun] | None = None,
 ) -> tuple[list[DeviceRun], list[FailedRun]]:
-    """Play the missing runs, one after the other."""
+    """Run what is missing, one after the other."""
     play, kept = play or play_run, KeptFiles(folder)
     code = code_identity(__name__, "thyme.approaches.dcs.protocol", "thyme.live.emulation.member")
     found: list[DeviceRun] = []
