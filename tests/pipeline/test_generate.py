@@ -140,7 +140,7 @@ def test_spark_writes_the_blocks_in_folders_by_day(spark: SparkSession, tmp_path
 
 
 def test_impossible_options_are_refused() -> None:
-    with pytest.raises(InputError, match="0 posts"):
+    with pytest.raises(InputError, match="posts is 0; expected a whole number ≥ 1"):
         PostOptions(posts=0)
     with pytest.raises(InputError, match="sum to"):
         PostOptions(tag_counts=(0.5, 0.4))
@@ -161,18 +161,18 @@ def test_a_draw_depends_on_its_names_alone() -> None:
 
 @pytest.mark.parametrize("goals", [-1, 101])
 def test_impossible_matches_are_refused(goals: int) -> None:
-    with pytest.raises(InputError, match=f"a match with {goals} goals; expected from 0 to 100"):
+    with pytest.raises(InputError, match=f"goals is {goals}; expected a whole number ≥ 0 and ≤ 100"):
         BurstOptions(goals=goals)
 
 
 def test_options_that_draw_nothing_sensible_are_refused() -> None:
-    with pytest.raises(InputError, match="a seed of -1; expected 0 or more"):
+    with pytest.raises(InputError, match="seed is -1; expected a whole number ≥ 0"):
         PostOptions(seed=-1)
     with pytest.raises(InputError, match="as seconds of kick-off"):
         MatchClock(kickoff_s=9_000.0)
-    with pytest.raises(InputError, match="heights of goals"):
+    with pytest.raises(InputError, match="goal_height_low is 10 and goal_height_high 9; expected low ≤ high"):
         BurstOptions(goal_height_low=10.0)
-    with pytest.raises(InputError, match="heights of other bursts"):
+    with pytest.raises(InputError, match="other_height_low is 0; expected a number ≥ 1"):
         BurstOptions(other_height_low=0.0)
-    with pytest.raises(InputError, match="a decay of more than 0 s"):
+    with pytest.raises(InputError, match="decay_s is 0; expected a number > 0"):
         BurstOptions(decay_s=0.0)

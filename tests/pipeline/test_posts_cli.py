@@ -76,7 +76,7 @@ def test_a_short_key_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("posts", "generate", "--out", "{}/new", "--goals", "-1"), "a match with -1 goals"),
+        (("posts", "generate", "--out", "{}/new", "--goals", "-1"), "goals is -1; expected"),
         (
             ("posts", "generate", "--out", "/proc/nope/x"),
             "/proc/nope/x: cannot be written",
@@ -107,10 +107,13 @@ def test_posts_without_tags_are_not_described(tmp_path: Path, spark: SparkSessio
         say("posts", "describe", str(tmp_path / "posts"))
 
 
+@pytest.mark.usefixtures("spark")
 def test_settings_reach_the_generator_and_are_listed(tmp_path: Path) -> None:
     assert "70 posts" in say("posts", "generate", "--out", str(tmp_path / "posts"), "--set", "posts=70")
-    assert "\nbursts.decay_s = 240.0  (number)\n" in say("posts", "generate", "--out", "x", "--set", "list")
-    assert "\nrates.past_share = 0.0  (number)\n" in say("trace", "make", "x", "--out", "y", "--set", "list")
+    assert "\nbursts.decay_s = 240.0  (number > 0)\n" in say("posts", "generate", "--out", "x", "--set", "list")
+    assert "\nrates.past_share = 0.0  (number ≥ 0 and ≤ 1)\n" in say(
+        "trace", "make", "x", "--out", "y", "--set", "list"
+    )
     with pytest.raises(InputError, match=r"--set: there is no key 'rates\.past'"):
         say("trace", "make", "x", "--out", "y", "--set", "rates.past=0.2")
 

@@ -55,7 +55,7 @@ def test_runs_of_all_approaches_share_a_crowd_and_its_trace(small: StudyDefiniti
         ({"trace.userz": 3}, "there is no key 'trace.userz'; trace has users"),
         ({"trace.rates.often": 3}, "there is no key 'trace.rates.often'; trace.rates has half_time_s"),
         ({"trace.users": 200}, "the trace has 200 users, but there are"),
-        ({"posts.generate.posts": -1}, "[posts.generate] cannot generate -1 posts"),
+        ({"posts.generate.posts": -1}, "posts.generate.posts is -1; expected a whole number >= 1"),
         ({"posts.dataset": 3}, "--set: posts.dataset is 3; expected text"),
         ({"radio.model": "smoke"}, "radio.model"),
         ({"grid.seed": [1, 2]}, "[grid] seed: use approaches, topologies, repetitions or seed of the study"),

@@ -108,7 +108,8 @@ class SettingsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def check_bounds(record: msgspec.Struct) -> None:
     """Hold a record that was made by a program to the bounds that its types declare; infinity is beyond all bounds."""
     for name, field in fields_of(type(record)).items():
-        value, kind = getattr(record, name), field.type
+        value = getattr(record, name)
+        kind = field.type.types[0] if isinstance(field.type, inspect.UnionType) else field.type
         if not isinstance(kind, inspect.IntType | inspect.FloatType) or value is None:
             continue
         if (kind.ge, kind.gt, kind.le, kind.lt) == (None, None, None, None):

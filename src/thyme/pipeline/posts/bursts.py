@@ -6,11 +6,15 @@ them: kick-off, goals, half-time, the end. Before kick-off the base builds up sl
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
+
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from thyme.model.errors import InputError
+from thyme.model.settings import SettingsRecord, check_bounds
+from thyme.model.settings.bounds import NotNegative, Positive, Share
 
 Floats = npt.NDArray[np.float64]
 
@@ -18,12 +22,12 @@ GRID_S = 1.0
 MAX_GOALS = 100
 
 
-class MatchClock(msgspec.Struct, frozen=True):
+class MatchClock(SettingsRecord, frozen=True):
     """The event's own time line, in seconds from its start (three hours from 20:00, kick-off at 21:00)."""
 
-    duration_s: float = 10_800.0
+    duration_s: Annotated[float, Meta(ge=GRID_S)] = 10_800.0
     """Length of the event."""
-    kickoff_s: float = 3_600.0
+    kickoff_s: NotNegative = 3_600.0
     """Kick-off."""
     half_time_s: float = 6_360.0
     """End of the first half."""
@@ -33,40 +37,38 @@ class MatchClock(msgspec.Struct, frozen=True):
     """End of the match."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         order = (self.kickoff_s, self.half_time_s, self.second_half_s, self.end_s, self.duration_s)
-        if self.kickoff_s < 0.0 or self.duration_s < GRID_S or list(order) != sorted(order):
+        if list(order) != sorted(order):
             raise InputError(f"a match with {order} as seconds of kick-off, half-time, second half, end and duration")
 
 
-class BurstOptions(msgspec.Struct, frozen=True):
+class BurstOptions(SettingsRecord, frozen=True):
     """How the crowd reacts, as measured on real matches."""
 
-    goals: int = 2
+    goals: Annotated[int, Meta(ge=0, le=MAX_GOALS)] = 2
     """Goals, each at a random time of the match."""
-    goal_height_low: float = 7.5
+    goal_height_low: Annotated[float, Meta(ge=1.0)] = 7.5
     """Rate at the peak after a goal, over the base rate, drawn from here …"""
     goal_height_high: float = 9.0
     """… to here."""
-    other_height_low: float = 4.0
+    other_height_low: Annotated[float, Meta(ge=1.0)] = 4.0
     """The same after kick-off, half-time and the end, from here …"""
     other_height_high: float = 5.0
     """… to here."""
-    rise_s: float = 90.0
+    rise_s: Positive = 90.0
     """How long a burst rises."""
-    decay_s: float = 240.0
+    decay_s: Positive = 240.0
     """Time in which a burst falls to 37 %."""
-    early_share: float = 0.3
+    early_share: Share = 0.3
     """The base rate at the very start, as a share of the base during the match."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.goals <= MAX_GOALS:
-            raise InputError(f"a match with {self.goals} goals; expected from 0 to {MAX_GOALS}")
-        if not 1.0 <= self.goal_height_low <= self.goal_height_high:
-            raise InputError("expected heights of goals of at least 1, the lower one first")
-        if not 1.0 <= self.other_height_low <= self.other_height_high:
-            raise InputError("expected heights of other bursts of at least 1, the lower one first")
-        if self.rise_s <= 0.0 or self.decay_s <= 0.0 or not 0.0 <= self.early_share <= 1.0:
-            raise InputError("expected a rise and a decay of more than 0 s, and an early share from 0 to 1")
+        check_bounds(self)
+        for what in ("goal", "other"):
+            low, high = getattr(self, f"{what}_height_low"), getattr(self, f"{what}_height_high")
+            if not low <= high:
+                raise InputError(f"{what}_height_low is {low:g} and {what}_height_high {high:g}; expected low ≤ high")
 
 
 def intensity(clock: MatchClock, options: BurstOptions, random: np.random.Generator) -> Floats:

@@ -9,15 +9,19 @@ size, so that a cluster and a laptop give the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Meta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from thyme.model.errors import InputError
+from thyme.model.settings import SettingsRecord, check_bounds
+from thyme.model.settings.bounds import Count, NotNegative, Positive, Share
 from thyme.pipeline.chance import uniforms
 from thyme.pipeline.posts.bursts import BurstOptions, Floats, MatchClock, draw_times, intensity
 from thyme.pipeline.schemas import POST_COLUMNS, POSTS, arrow_schema, timestamps
@@ -56,12 +60,12 @@ _TWITTER_EPOCH_MS = 1_288_834_974_657
 _SCHEMA = arrow_schema(POST_COLUMNS)
 
 
-class PostOptions(msgspec.Struct, frozen=True):
+class PostOptions(SettingsRecord, frozen=True):
     """What the posts look like; the defaults are those of a league match."""
 
-    posts: int = 4_000
+    posts: Annotated[int, Meta(ge=1, le=MAX_POSTS)] = 4_000
     """About what a thousand people in one place write; a whole league match has 8,000 to 14,000."""
-    seed: int = 1
+    seed: Count = 1
     """Seed of all random choices."""
     start_s: float = 1_468_180_800.0
     """2016-07-10T20:00:00Z, from where the papers' crawl starts."""
@@ -71,32 +75,27 @@ class PostOptions(msgspec.Struct, frozen=True):
     """Shares of posts with 0, 1, 2, … tags."""
     head_weights: tuple[float, ...] = (0.42, 0.15, 0.09, 0.06)
     """Shares of the most used tags in all uses of tags."""
-    tail_slope: float = 1.55
+    tail_slope: Annotated[float, Meta(gt=1.0)] = 1.55
     """Exponent of the power law of all other tags."""
-    own_tags: int = 3
+    own_tags: Count = 3
     """Tags that a user keeps returning to."""
-    own_tag_share: float = 0.15
+    own_tag_share: Share = 0.15
     """How often a tag of the tail is one of the few that the user keeps returning to."""
-    rank_exponent: float = 0.72
+    rank_exponent: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.72
     """Exponent of posts per user, by the user's rank."""
-    text_median_chars: float = 67.0
+    text_median_chars: Positive = 67.0
     """Median length of a text."""
-    text_sigma: float = 0.52
+    text_sigma: NotNegative = 0.52
     """Standard deviation of the length's logarithm."""
-    text_max_chars: int = 140
+    text_max_chars: Count = 140
     """Longest text."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.posts <= MAX_POSTS:
-            raise InputError(f"cannot generate {self.posts} posts; expected from 1 to {MAX_POSTS}")
-        if self.seed < 0:
-            raise InputError(f"a seed of {self.seed}; expected 0 or more")
+        check_bounds(self)
         if abs(sum(self.tag_counts) - 1.0) > 1e-9:
             raise InputError(f"the shares of posts by number of tags sum to {sum(self.tag_counts)}, not to 1")
         if len(self.head_weights) != len(HEAD_TAGS) or not 0.0 < sum(self.head_weights) < 1.0:
             raise InputError(f"expected {len(HEAD_TAGS)} weights of head tags whose sum is between 0 and 1")
-        if self.tail_slope <= 1.0 or not 0.0 < self.rank_exponent < 1.0:
-            raise InputError("expected a tail slope above 1 and a rank exponent between 0 and 1")
 
 
 def generate_posts(spark: SparkSession, options: PostOptions) -> DataFrame:

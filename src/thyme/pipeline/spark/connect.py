@@ -42,17 +42,7 @@ PACKAGES = {
     "zstandard": "zstandard",
 }
 """What the extra `connect` installs, by the names that it is imported by."""
-WORKERS_NEED = (
-    "msgspec",
-    "networkx",
-    "numba",
-    "numpy",
-    "pandas",
-    "platformdirs",
-    "psutil",
-    "pyarrow",
-    "scipy",
-)
+WORKERS_NEED = ("msgspec", "networkx", "numba", "numpy", "pandas", "platformdirs", "psutil", "pyarrow", "scipy")
 """What tasks import, besides Spark's own."""
 HADOOP = "spark.hadoop."
 QUERY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")

@@ -8,14 +8,17 @@ exists, an unsubscribe one of their own earlier subscriptions; with none left, n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import Meta
 
 from thyme.model.errors import InputError
+from thyme.model.settings import SettingsRecord, check_bounds
+from thyme.model.settings.bounds import Share
 from thyme.pipeline.chance import exponentials, uniforms
 from thyme.pipeline.schemas import Columns, arrow_schema
 
@@ -25,6 +28,9 @@ MAX_PER_HOUR = 100_000.0
 """Operations of one user; a trace holds them all."""
 DRAWS_AT_ONCE = 4
 MIN_EVENT_S, MAX_EVENT_S = 1.0, 366 * 86_400.0
+Hourly = Annotated[float, Meta(ge=0.0, le=MAX_PER_HOUR)]
+EventTime = Annotated[float, Meta(ge=0.0, le=MAX_EVENT_S)]
+EventLength = Annotated[float, Meta(ge=MIN_EVENT_S, le=MAX_EVENT_S)]
 SHAPES = ("single", "conjunction", "disjunction", "negation")
 DRAWN_COLUMNS: Columns = (
     ("at_s", "float64"),
@@ -39,61 +45,55 @@ DELETED_COLUMNS: Columns = (("at_s", "float64"), ("node", "int64"), ("kind", "st
 _SIGNS = {"conjunction": " & ", "disjunction": " | ", "negation": " & !"}
 
 
-class QueryMix(msgspec.Struct, frozen=True):
+class QueryMix(SettingsRecord, frozen=True):
     """Shares of query shapes and the number of tags in those with several; the paper has single tags."""
 
-    single: float = 1.0
+    single: Share = 1.0
     """Share of queries for one tag."""
-    conjunction: float = 0.0
+    conjunction: Share = 0.0
     """Share of `a & b`."""
-    disjunction: float = 0.0
+    disjunction: Share = 0.0
     """Share of `a | b`."""
-    negation: float = 0.0
+    negation: Share = 0.0
     """Share of `a & !b`."""
-    tags: int = 2
+    tags: Annotated[int, Meta(ge=2, le=8)] = 2
     """Tags of a query that has several."""
 
     def __post_init__(self) -> None:
-        shares = self.shares()
-        if not (min(shares) >= 0.0 and abs(sum(shares) - 1.0) <= 1e-9):
-            raise InputError(f"the shares of query shapes are {shares}; expected shares that sum to 1")
-        if not 2 <= self.tags <= 8:
-            raise InputError(f"queries of several tags have {self.tags} of them; expected from 2 to 8")
+        check_bounds(self)
+        if abs(sum(self.shares()) - 1.0) > 1e-9:
+            raise InputError(f"the shares of query shapes are {self.shares()}; expected shares that sum to 1")
 
     def shares(self) -> tuple[float, ...]:
         return (self.single, self.conjunction, self.disjunction, self.negation)
 
 
-class Rates(msgspec.Struct, frozen=True):
+class Rates(SettingsRecord, frozen=True):
     """Operations per user and hour, over the time line of the event in seconds from its start."""
 
-    half_time_s: float = 6_300.0
+    half_time_s: EventTime = 6_300.0
     """Until then, subscriptions have the first rate."""
-    second_half_s: float = 7_200.0
+    second_half_s: EventTime = 7_200.0
     """From then on, users delete and unsubscribe."""
-    subscriptions_first_per_hour: float = 3.0
+    subscriptions_first_per_hour: Hourly = 3.0
     """Subscriptions until half-time."""
-    subscriptions_rest_per_hour: float = 1.0
+    subscriptions_rest_per_hour: Hourly = 1.0
     """Subscriptions after half-time."""
-    deletes_per_hour: float = 0.5
+    deletes_per_hour: Hourly = 0.5
     """Deletions."""
-    unsubscribes_per_hour: float = 0.2
+    unsubscribes_per_hour: Hourly = 0.2
     """Unsubscriptions."""
-    always_share: float = 0.6
+    always_share: Share = 0.6
     """Subscriptions that are time independent; the others ask for the future, unless the shares below say otherwise."""
-    past_share: float = 0.0
+    past_share: Share = 0.0
     """Subscriptions on what there was before them."""
-    frame_share: float = 0.0
+    frame_share: Share = 0.0
     """Subscriptions on a frame of `frame_s` of the event, half of it before them and half of it after."""
-    frame_s: float = 1_800.0
+    frame_s: EventTime = 1_800.0
     """Length of these frames."""
 
     def __post_init__(self) -> None:
-        figures = msgspec.structs.asdict(self)
-        for name, value in figures.items():
-            most = MAX_PER_HOUR if name.endswith("_per_hour") else MAX_EVENT_S
-            if not 0.0 <= value <= most:
-                raise InputError(f"{name} is {value:g}; expected a number from 0 to {most:,g}")
+        check_bounds(self)
         if sum(self.form_shares()) > 1.0:
             shares = ", ".join(f"{share:g}" for share in self.form_shares())
             raise InputError(
@@ -105,21 +105,15 @@ class Rates(msgspec.Struct, frozen=True):
         return (self.always_share, self.past_share, self.frame_share)
 
 
-class Compression(msgspec.Struct, frozen=True):
+class Compression(SettingsRecord, frozen=True):
     """The hours of the event in minutes: `window_s` seconds become `duration_s`, from `first_s` on."""
 
-    window_s: float = 10_800.0
+    window_s: EventLength = 10_800.0
     """Length of the event in the posts."""
-    duration_s: float = 600.0
+    duration_s: EventLength = 600.0
     """Length of the event in the trace."""
-    first_s: float = 60.0
+    first_s: EventTime = 60.0
     """Time of the first operation in the trace."""
-
-    def __post_init__(self) -> None:
-        for name, least_s in (("window_s", MIN_EVENT_S), ("duration_s", MIN_EVENT_S), ("first_s", 0.0)):
-            value_s = getattr(self, name)
-            if not least_s <= value_s <= MAX_EVENT_S:
-                raise InputError(f"{name} is {value_s:g}; expected seconds from {least_s:g} to {MAX_EVENT_S:,g}")
 
     def played_s(self, since_start_s: Floats) -> Floats:
         return np.round(self.first_s + since_start_s * (self.duration_s / self.window_s), 6)

@@ -19,6 +19,7 @@ from thyme.places import Place
 STEP_S = 10.0
 """How finely it is told when operations come."""
 _TOLD = ["at_s", "node", "kind"]
+_AGGREGATES = [([], "count_all"), ("node", "distinct"), ("at_s", "min"), ("at_s", "max")]
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -31,9 +32,8 @@ class Stretch(msgspec.Struct, frozen=True):
     def lasts_s(self) -> float:
         return max(0.0, self.last_s - self.first_s)
 
-    def with_times(self, times: pa.Array) -> Stretch:
-        ends = pc.min_max(times).as_py()
-        return self if ends["min"] is None else Stretch(min(self.first_s, ends["min"]), max(self.last_s, ends["max"]))
+    def with_times(self, first_s: float, last_s: float) -> Stretch:
+        return Stretch(min(self.first_s, first_s), max(self.last_s, last_s))
 
 
 class TraceOutline(msgspec.Struct, frozen=True):
@@ -64,15 +64,14 @@ def outline_of(batches: Iterable[pa.RecordBatch]) -> TraceOutline:
     when = inserting = Stretch()
     for batch in batches:
         step = pc.floor(pc.divide(batch["at_s"], STEP_S)).cast(pa.int64())
-        counted = (
-            pa.table([batch["kind"], step], ["kind", "step"]).group_by(["kind", "step"]).aggregate([([], "count_all")])
-        )
-        steps.update({(row["kind"], row["step"]): row["count_all"] for row in counted.to_pylist()})
-        nodes.update(pc.unique(batch["node"]).to_pylist())
-        when = when.with_times(batch["at_s"])
-        inserts = batch.filter(pc.equal(batch["kind"], str(OperationKind.INSERT)))
-        publishers.update(pc.unique(inserts["node"]).to_pylist())
-        inserting = inserting.with_times(inserts["at_s"])
+        grouped = pa.table([step, *map(batch.column, _TOLD)], ["step", *_TOLD]).group_by(["kind", "step"])
+        for row in grouped.aggregate(_AGGREGATES).to_pylist():
+            steps[row["kind"], row["step"]] += row["count_all"]
+            nodes.update(row["node_distinct"])
+            when = when.with_times(row["at_s_min"], row["at_s_max"])
+            if row["kind"] == OperationKind.INSERT:
+                publishers.update(row["node_distinct"])
+                inserting = inserting.with_times(row["at_s_min"], row["at_s_max"])
     paces: dict[str, dict[int, int]] = {}
     for (kind, at), number in sorted(steps.items()):
         paces.setdefault(kind, {})[at] = number

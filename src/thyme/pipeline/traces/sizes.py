@@ -7,52 +7,47 @@ its id. A summary is what notifications carry, such as a thumbnail.
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Meta
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from thyme.model.errors import InputError
 from thyme.model.objects import MAX_SUMMARY_BYTES, MAX_TRACE_BYTES
+from thyme.model.settings import SettingsRecord, check_bounds
+from thyme.model.settings.bounds import AtLeastOne, Share
 from thyme.pipeline.chance import uniforms
 from thyme.pipeline.spark.arrow import column_function
 
 MAX_SPREAD = 10.0
 
 
-class ObjectSizes(msgspec.Struct, frozen=True):
+class ObjectSizes(SettingsRecord, frozen=True):
     """Sizes of data and summary; `kind` text ignores the sizes of data, fixed ignores the spread."""
 
     kind: Literal["text", "fixed", "photos"] = "text"
     """Texts of the posts, objects of a fixed size, or photos."""
-    size_bytes: int = 100_000
+    size_bytes: AtLeastOne = 100_000
     """The size of fixed objects, the median of photos."""
-    spread: float = 0.5
+    spread: Annotated[float, Meta(ge=0.0, le=MAX_SPREAD)] = 0.5
     """The standard deviation of a photo's logarithm."""
-    largest_bytes: int = 1_000_000
+    largest_bytes: Annotated[int, Meta(le=MAX_TRACE_BYTES)] = 1_000_000
     """Largest photo."""
-    share: float = 1.0
+    share: Share = 1.0
     """Of photos: the share of posts that are one; the others are their text."""
-    summary_bytes: int = 0
+    summary_bytes: Annotated[int, Meta(ge=0, le=MAX_SUMMARY_BYTES)] = 0
     """Size of the summary of every object."""
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         if self.kind not in ("text", "fixed", "photos"):
             raise InputError(f"objects of kind {self.kind!r}; expected text, fixed or photos")
-        if not 0.0 <= self.spread <= MAX_SPREAD:
-            raise InputError(f"the spread of sizes is {self.spread:g}; expected from 0 to {MAX_SPREAD:g}")
-        if not 0.0 <= self.share <= 1.0:
-            raise InputError(f"the share of photos is {self.share:g}; expected from 0 to 1")
-        if not 0 < self.size_bytes <= self.largest_bytes <= MAX_TRACE_BYTES:
-            raise InputError(
-                f"objects of {self.size_bytes} up to {self.largest_bytes} bytes; expected sizes in order, "
-                f"above 0 and at most {MAX_TRACE_BYTES}"
-            )
-        if not 0 <= self.summary_bytes <= MAX_SUMMARY_BYTES:
-            raise InputError(f"summaries of {self.summary_bytes} bytes; expected at most {MAX_SUMMARY_BYTES}")
+        if self.size_bytes > self.largest_bytes:
+            raise InputError(f"objects of {self.size_bytes} up to {self.largest_bytes} bytes; expected sizes in order")
 
 
 def object_sizes(oid: Column, sizes: ObjectSizes, seed: int) -> Column:

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -25,6 +24,8 @@ from pyspark.sql import functions as sf
 from thyme.model.errors import InputError
 from thyme.model.formulas import tag_text
 from thyme.model.objects import MAX_TAGS
+from thyme.model.settings import SettingsRecord
+from thyme.model.settings.bounds import AboveZeroShare, AtLeastOne
 from thyme.pipeline.chance import uniforms
 from thyme.pipeline.schemas import POSTS, TRACE, Columns, arrow_schema, conform, seconds, spark_schema
 from thyme.pipeline.spark import dataset
@@ -63,10 +64,10 @@ _ROW_BITS = 33
 """`monotonically_increasing_id` numbers the rows of a partition in so many low bits."""
 
 
-class TraceOptions(msgspec.Struct, frozen=True):
+class TraceOptions(SettingsRecord, frozen=True):
     """How posts become a trace; the defaults are the paper's."""
 
-    users: int = 100
+    users: AtLeastOne = 100
     """Number of users, each with a node."""
     authors: Literal["active", "deal"] = "active"
     """The most active authors are the users, or all posts are dealt out among the users, whoever wrote them."""
@@ -76,20 +77,12 @@ class TraceOptions(msgspec.Struct, frozen=True):
     """When the event starts, in seconds since 1970; None takes the busiest window."""
     compression: Compression = Compression()
     rates: Rates = Rates()
-    popular_share: float = 0.6
+    popular_share: AboveZeroShare = 0.6
     """Share of the tags, the most used ones, from which subscriptions are drawn."""
     queries: QueryMix = QueryMix()
     sizes: ObjectSizes = ObjectSizes()
-    publisher_share: float | None = None
+    publisher_share: AboveZeroShare | None = None
     """With a share, nodes are either publishers or subscribers, as in the crash scenario; None: all are both."""
-
-    def __post_init__(self) -> None:
-        if self.users < 1:
-            raise InputError(f"a trace of {self.users} users; expected at least one")
-        if not 0.0 < self.popular_share <= 1.0:
-            raise InputError(f"popular_share is {self.popular_share}; expected above 0, at most 1")
-        if self.publisher_share is not None and not 0.0 < self.publisher_share <= 1.0:
-            raise InputError(f"publisher_share is {self.publisher_share}; expected above 0, at most 1")
 
 
 class TooFewAuthors(InputError):

@@ -23,40 +23,13 @@ MIN_ROWS_JUDGED = 10
 """A header is held against at least so many rows."""
 MAX_GROWN_TOGETHER_CHARS = 80
 DELIMITERS = (",", ";", "\t")
-_KNOWN = frozenset(
-    [
-        "username",
-        "date",
-        "retweets",
-        "favorites",
-        "favourites",
-        "text",
-        "geo",
-        "mentions",
-        "hashtags",
-        "id",
-        "permalink",
-        "to",
-        "replies",
-        "id_str",
-        "from_user",
-        "created_at",
-        "time",
-        "geo_coordinates",
-        "user_lang",
-        "in_reply_to_user_id_str",
-        "in_reply_to_screen_name",
-        "from_user_id_str",
-        "in_reply_to_status_id_str",
-        "source",
-        "profile_image_url",
-        "user_followers_count",
-        "user_friends_count",
-        "user_location",
-        "status_url",
-        "entities_str",
-    ]
+_KNOWN_TEXT = (
+    "username date retweets favorites favourites text geo mentions hashtags id permalink to replies id_str "
+    "from_user created_at time geo_coordinates user_lang in_reply_to_user_id_str in_reply_to_screen_name "
+    "from_user_id_str in_reply_to_status_id_str source profile_image_url user_followers_count user_friends_count "
+    "user_location status_url entities_str"
 )
+_KNOWN = frozenset(_KNOWN_TEXT.split())
 _OLD_TWEETS = ("username", "date", "text", "hashtags")
 _TAGS = ("from_user", "created_at", "text")
 _STATUS_URL = re.compile(r"/status(?:es)?/(\d+)")
