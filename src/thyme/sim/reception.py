@@ -27,7 +27,7 @@ _Rest = tuple[int, int, int, float]
 """What remains to be done: by which receiver, in which layer, the result there, and the random number drawn."""
 
 
-class Receiver(Protocol):
+class ReceivingNode(Protocol):
     """A node's state that reception needs."""
 
     skew_s: float
@@ -55,7 +55,9 @@ class _Layer:
 class BroadcastReception:
     """How all nodes receive messages of one type."""
 
-    def __init__(self, kind: type[Message], engine: Engine, machines: Sequence[Receiver], receivers: Receivers) -> None:
+    def __init__(
+        self, kind: type[Message], engine: Engine, machines: Sequence[ReceivingNode], receivers: Receivers
+    ) -> None:
         self._kind = kind
         self._engine = engine
         self._machines = machines

@@ -175,7 +175,7 @@ class Join(_Drawn, frozen=True, tag="join"):
         return _switched_once(self.chosen(present, self.from_s), self.from_s, self.to_s, present.seed, on=True)
 
 
-class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model", tag="listed"):
+class ListedChurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="model", tag="listed"):
     """Exactly these nodes are switched, each at its instant."""
 
     changes: tuple[Change, ...] = ()
@@ -184,14 +184,14 @@ class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     def concerned(self) -> tuple[int, ...]:
         return tuple(sorted({change.node for change in self.changes}))
 
-    def of(self, nodes: tuple[int, ...]) -> Listed:
-        return Listed(tuple(change for change in self.changes if change.node in nodes))
+    def of(self, nodes: tuple[int, ...]) -> ListedChurn:
+        return ListedChurn(tuple(change for change in self.changes if change.node in nodes))
 
     def make(self, present: Population) -> Churn:
         return churn_of(self.changes)
 
 
-ChurnModel = NoChurn | Leave | Crash | Alternate | Join | Listed
+ChurnModel = NoChurn | Leave | Crash | Alternate | Join | ListedChurn
 """The only list of churn models."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lone_cell import HERE, LoneCell, metadata_of
 
-from thyme.approaches.dcs.cell import Cell, Event, Mode
+from thyme.approaches.dcs.cell import Cell, Mode, Signal
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.options import CellStorageOptions
 from thyme.approaches.dcs.replicas import Replicas
@@ -17,7 +17,7 @@ from thyme.wire.geographic import CellPacket
 
 
 def test_a_turn_is_told_to_all_in_the_order_in_which_they_asked() -> None:
-    turn: Event[[int]] = Event()
+    turn: Signal[[int]] = Signal()
     told: list[tuple[str, int]] = []
     turn.then(lambda value: told.append(("first", value)))
     turn.then(lambda value: told.append(("second", value)))

@@ -38,7 +38,7 @@ from thyme.wire.routing import Beacon, digest_parts
 Args = ParamSpec("Args")
 
 
-class Event(Generic[Args]):
+class Signal(Generic[Args]):
     """Calls its handlers in the order of their registration; the order decides what is sent first."""
 
     __slots__ = ("_actions",)
@@ -164,31 +164,31 @@ class Cell:
         self.frames[CellBroadcast] = self.router.hear
 
     def _make_events(self) -> None:
-        self.settled: Event[[bool]] = Event()
+        self.settled: Signal[[bool]] = Signal()
         """This node became a member; True if it found no other members."""
-        self.leaving: Event[[bool]] = Event()
+        self.leaving: Signal[[bool]] = Signal()
         """This node is about to leave its cell; True if another member is known to hold all its data."""
-        self.crossed: Event[[]] = Event()
+        self.crossed: Signal[[]] = Signal()
         """This node changed cells."""
-        self.discarded: Event[[list[Metadata]]] = Event()
+        self.discarded: Signal[[list[Metadata]]] = Signal()
         """These objects were kept for another cell, which now keeps them itself."""
-        self.taken: Event[[CellState]] = Event()
+        self.taken: Signal[[CellState]] = Signal()
         """This node confirmed that it keeps what another node gave it; that node may delete its copy."""
-        self.heard: Event[[Neighbour, bytes]] = Event()
+        self.heard: Signal[[Neighbour, bytes]] = Signal()
         """A neighbour's beacon, and the digest that it carried."""
-        self.returned: Event[[]] = Event()
+        self.returned: Signal[[]] = Signal()
         """This node continues after a pause."""
-        self.regrouped: Event[[]] = Event()
+        self.regrouped: Signal[[]] = Signal()
         """Another node joined or left this member's cell."""
-        self.forgotten: Event[[CellId]] = Event()
+        self.forgotten: Signal[[CellId]] = Signal()
         """A cell lost all its members, and possibly its data."""
-        self.populated: Event[[CellId]] = Event()
+        self.populated: Signal[[CellId]] = Signal()
         """A nearby cell has exactly one member in range: its first, or the last one left."""
-        self.silent: Event[[NodeId]] = Event()
+        self.silent: Signal[[NodeId]] = Signal()
         """A member of some cell fell silent without announcing that it leaves."""
-        self.lost: Event[[ObjectKey]] = Event()
+        self.lost: Signal[[ObjectKey]] = Signal()
         """A content that was kept here is damaged."""
-        self.undelivered: Event[[NodeId, CellId, int]] = Event()
+        self.undelivered: Signal[[NodeId, CellId, int]] = Signal()
         """A NACK (§6.6.4): the node, the cell where it was not found, and the number that the send returned."""
 
     @property

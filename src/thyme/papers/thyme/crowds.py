@@ -132,7 +132,7 @@ class WatchedSimulation(Simulation):
         super().send(sender, to, message, failed, unsent)
 
 
-class CountedCrowd:
+class SimulatedCrowd:
     """Nodes of one approach that have joined, and operations on them by hand."""
 
     def __init__(self, approach: ApproachName, options: CrowdOptions, venue: Venue) -> None:
@@ -206,7 +206,7 @@ def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -
         raise InputError(
             f"{options.nodes} nodes, {options.operations} operations: expected at least 2 nodes and 1 operation"
         )
-    crowd = CountedCrowd(approach, options, venue_for(options.nodes, options.per_cell))
+    crowd = SimulatedCrowd(approach, options, venue_for(options.nodes, options.per_cell))
     random = Random(f"{options.seed}/analysis")
     pairs = [random.sample(range(options.nodes), 2) for _ in range(options.operations)]
     found: list[Metadata] = []
@@ -226,15 +226,15 @@ def measure_crowd(approach: ApproachName, options: CrowdOptions | None = None) -
     )
 
 
-def _subscription(crowd: CountedCrowd, i: int, pair: list[int]) -> Callable[[], None]:
+def _subscription(crowd: SimulatedCrowd, i: int, pair: list[int]) -> Callable[[], None]:
     return lambda: crowd.subscribe(pair[0], f"tag{i}")
 
 
-def _insertion(crowd: CountedCrowd, i: int, pair: list[int], found: list[Metadata]) -> Callable[[], None]:
+def _insertion(crowd: SimulatedCrowd, i: int, pair: list[int], found: list[Metadata]) -> Callable[[], None]:
     return lambda: found.append(crowd.insert(pair[1], f"object{i}", f"tag{i}"))
 
 
-def _retrieval(crowd: CountedCrowd, i: int, pair: list[int], found: list[Metadata]) -> Callable[[], None]:
+def _retrieval(crowd: SimulatedCrowd, i: int, pair: list[int], found: list[Metadata]) -> Callable[[], None]:
     return lambda: crowd.retrieve(pair[0], found[i])
 
 
@@ -258,7 +258,7 @@ def measure_shared(per_cell: int, notifications: int = 100, seed: int = 1) -> Sh
     cells = SHARED_COLUMNS * SHARED_ROWS
     options = CrowdOptions(nodes=cells * per_cell, per_cell=per_cell, seed=seed, gap_s=0.1)
     venue = Venue(SHARED_COLUMNS * 40.0, SHARED_ROWS * 40.0)
-    crowd = CountedCrowd("dcs", options, venue)
+    crowd = SimulatedCrowd("dcs", options, venue)
     broker = crowd.grid.cell_for(SHARED_TAG)
     members = [node for node, cell in enumerate(crowd.cells) if cell == broker]
     subscriber, *others = [NodeId(node) for node, cell in enumerate(crowd.cells) if cell != broker]

@@ -40,7 +40,7 @@ _MOST = 2**63 // _NANO
 """Values below this are counted in nanos, as whole numbers of 64 bits."""
 
 
-class Notifications(msgspec.Struct, frozen=True):
+class NotifiedCounts(msgspec.Struct, frozen=True):
     """What a run notified: distinct pairs of subscription and object, all notifications, and how many of the distinct
     pairs are correct. `expected` is what a perfect execution notifies, None if nobody subscribed; `known` is False if
     there is no truth to compare with."""
@@ -124,17 +124,17 @@ class RunEvents:
     def _column(self, name: str, rows: Ints) -> pa.ChunkedArray:
         return self._events[name].take(pa.array(rows))
 
-    def _notifications(self, truth: Truth | None, expected: int | None) -> Notifications:
+    def _notifications(self, truth: Truth | None, expected: int | None) -> NotifiedCounts:
         told = self.rows("notified")
         subscriptions, subscription = _codes(self._column("subscription", told))
         objects, object_ = _codes(self._column("object", told))
         width = max(1, len(objects))
         pairs = np.unique(subscription * width + object_)
         if truth is None:
-            return Notifications(len(pairs), len(told))
+            return NotifiedCounts(len(pairs), len(told))
         asking = truth.asking(pa.array(subscriptions, pa.string()))[pairs // width]
         found = truth.found(pa.array(objects, pa.string()))[pairs % width]
-        return Notifications(len(pairs), len(told), int(truth.judge(asking, found).sum()), expected, True)
+        return NotifiedCounts(len(pairs), len(told), int(truth.judge(asking, found).sum()), expected, True)
 
 
 def _codes(values: pa.ChunkedArray) -> tuple[list[str], Ints]:

@@ -93,26 +93,27 @@ def numbered_lines(stream: Stream, source: FilePart) -> Iterator[tuple[int, byte
         stream.seek(place - 1)
         skipped = stream.readline(LINE_BYTES)
         place += len(skipped) - 1
-        while goes_on(skipped):
+        while is_continued(skipped):
             skipped = stream.readline(LINE_BYTES)
             place += len(skipped)
     line = b""
-    while source.end is None or place < source.end or goes_on(line):
+    while source.end is None or place < source.end or is_continued(line):
         line = stream.readline(LINE_BYTES)
         if not line:
             return
         place += len(line)
         yield number, line
-        number += not goes_on(line)
+        number += not is_continued(line)
 
 
-def goes_on(line: bytes) -> bool:
+def is_continued(line: bytes) -> bool:
+    """Whether this is the beginning of a longer line, which is read in parts."""
     return len(line) == LINE_BYTES and not line.endswith(b"\n")
 
 
 def whole_line(raw: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
     """A line with those of its parts that are still to come."""
     yield raw
-    while goes_on(raw) and (following := next(lines, None)) is not None:
+    while is_continued(raw) and (following := next(lines, None)) is not None:
         raw = following[1]
         yield raw

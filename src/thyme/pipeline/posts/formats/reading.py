@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from thyme.pipeline.posts.formats.json_lines import (
     LINE_BYTES,
-    goes_on,
+    is_continued,
     numbered_lines,
     read_document,
     read_lines,
@@ -105,7 +105,7 @@ def _record_start(stream: Stream, place: int) -> int:
             break
         found += len(line)
         if calm >= 0 or line.endswith(b"\n"):
-            calm = calm + 1 if calm < 0 or not (line.count(b'"') % 2 or goes_on(line)) else 0
+            calm = calm + 1 if calm < 0 or not (line.count(b'"') % 2 or is_continued(line)) else 0
     return found
 
 
@@ -115,7 +115,7 @@ def _text_lines(
     lines = numbered_lines(stream, source)
     for number, raw in lines:
         counted.number = number
-        if goes_on(raw):
+        if is_continued(raw):
             broken[number] = Unreadable(f"a line of more than {LINE_BYTES} bytes")
             for _ in whole_line(raw, lines):
                 pass
