@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from thyme.drafts import write_file
+from thyme.model.settings import SettingsRecord
+from thyme.pipeline.runs.sweep import OnProgress
 from thyme.study.claims import Claim, agreement, those_tested
 from thyme.study.figures.pictures import Picture, write_pictures
 from thyme.study.folder import FIGURES, METRICS_FILE, REPORT_FILE
@@ -41,6 +43,14 @@ class Evaluated(msgspec.Struct, frozen=True):
     runs: int
     """How many were to be played."""
     failed: tuple[FailedRun, ...] = ()
+
+
+class PaperEvaluation(SettingsRecord, frozen=True):
+    """The settings of an evaluation, for `--set`."""
+
+    def run(self, out: Path, master: str, watch: OnProgress) -> Evaluated:
+        """Run what is missing, write the paper's tables to `out`, and return the measurements."""
+        raise NotImplementedError
 
 
 def measurements_at(place: Mapping[str, Any], values: Mapping[str, Iterable[float]]) -> list[Measurement]:

@@ -12,8 +12,9 @@ from thyme.model.errors import InputError
 from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.operations import Operation
 from thyme.model.records import Copied, Notified, OperationKind
+from thyme.model.settings import to_record
 from thyme.papers.drip.claims import judge_drip
-from thyme.papers.drip.evaluation import write_evaluation
+from thyme.papers.drip.evaluation import DripEvaluation, write_evaluation
 from thyme.papers.drip.figures import analysis_table, meeting_time_s
 from thyme.papers.drip.points import SF, DripMeasure, DripPoint, drip_points, measure, seeded
 from thyme.sim.radios.models import DiscModel, WifiModel
@@ -153,17 +154,17 @@ def test_a_claim_that_does_not_hold_is_told_so_and_one_without_runs_is_not_teste
 
 
 @pytest.mark.parametrize(
-    ("figures", "duration_s", "said"),
+    ("given", "said"),
     [
-        (["5"], 500.0, "figures has '5'; expected some of 3a, 3b, 4"),
-        ([], 500.0, "figures has nothing"),
-        (["3a"], -5.0, "duration_s is -5"),
-        (["3a"], float("nan"), "duration_s is nan"),
+        ({"figures": []}, r"figures is \[\]; expected a list of length >= 1"),
+        ({"duration_s": -5.0}, "duration_s is -5"),
+        ({"duration_s": float("nan")}, "duration_s is nan"),
+        ({"passing": "all"}, 'passing is "all"; expected one of copies, interested'),
     ],
 )
-def test_what_is_no_figure_or_no_duration_is_refused(figures: list[str], duration_s: float, said: str) -> None:
+def test_what_is_no_figure_duration_or_passing_is_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        drip_points(figures, duration_s)
+        to_record(given, DripEvaluation, "drip")
 
 
 def _made_up(point: DripPoint, seed: int) -> DripMeasure:
@@ -182,5 +183,3 @@ def test_what_the_paper_leaves_open_can_be_read_otherwise() -> None:
     assert changed == {"DRIP, m = 2", "DRIP, m = 4", "DRIP, m = 6"}
     assert {point.scenario.settings.get("passing") for point in copies} == {None, "copies"}
     assert isinstance(drip_points(["4"], radio="wifi")[0].scenario.radio, WifiModel)
-    with pytest.raises(InputError, match="passing is 'all'; expected one of interested, copies"):
-        drip_points(passing="all")

@@ -11,15 +11,16 @@ from pyspark.sql import SparkSession
 from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.model.records import OperationKind
-from thyme.papers.evaluations import SOCIAL_READING
+from thyme.model.settings import to_record
 from thyme.papers.point_runs import play_points
 from thyme.papers.socialcast.claims import judge_socialcast
-from thyme.papers.socialcast.evaluation import SeededTraces, run_evaluation, write_evaluation
+from thyme.papers.socialcast.evaluation import SeededTraces, SocialCastEvaluation, write_evaluation
 from thyme.papers.socialcast.points import (
     DEFAULT_READING,
     PREDICTION,
     RANDOM,
     READINGS,
+    Reading,
     SocialMeasure,
     SocialPoint,
     measure,
@@ -178,11 +179,17 @@ def test_claims_are_judged_by_their_rules() -> None:
     assert [claim.holds for claim in those_tested(failing)] == [False, False, False]
 
 
-def test_an_evaluation_says_what_it_cannot_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="figures has '11'"):
-        run_evaluation(tmp_path, 1, ["11"], DEFAULT_READING, "local[1]")
-    with pytest.raises(InputError, match="repetitions is 0"):
-        run_evaluation(tmp_path, 0, ["3"], DEFAULT_READING, "local[1]")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"figures": ["11"]}, 'figures.0 is "11"; expected one of 10, 3, 4'),
+        ({"repetitions": 0}, "repetitions is 0"),
+        ({"reading": "seven hops"}, 'reading is "seven hops"; expected one of default, per copy, six hops'),
+    ],
+)
+def test_an_evaluation_says_what_it_cannot_do(given: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        to_record(given, SocialCastEvaluation, "socialcast")
 
 
 def test_own_messages_do_not_count_as_delivered() -> None:
@@ -197,7 +204,8 @@ def test_own_messages_do_not_count_as_delivered() -> None:
 
 
 def test_readings_change_what_the_paper_leaves_open_and_nothing_else() -> None:
-    assert msgspec.structs.asdict(DEFAULT_READING) == SOCIAL_READING
+    assert SocialCastEvaluation().chosen_reading() == DEFAULT_READING
+    assert SocialCastEvaluation(reading="six hops", ttl_hops=10).chosen_reading() == Reading(300, 10, 0.0001)
     usual, six_hops = socialcast_points(), socialcast_points(reading=READINGS["six hops"])
     assert [point.series for point in usual] == [point.series for point in six_hops]
     hops = {point.figure: point.scenario.settings["ttl_hops"] for point in six_hops}

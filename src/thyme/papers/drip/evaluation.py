@@ -5,35 +5,39 @@ Spark runs what is missing; finished runs are stored under their identity and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
+import msgspec
+
+from thyme.model.settings.bounds import AtLeastOne, NotNegative, Positive
 from thyme.papers.drip.claims import judge_drip
 from thyme.papers.drip.figures import analysis_csv, analysis_table, drip_figures, points_csv
-from thyme.papers.drip.points import PASSINGS, DripMeasure, DripPoint, drip_points, measure, seeded
-from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
+from thyme.papers.drip.points import DURATION_S, DripMeasure, DripPoint, drip_points, measure, seeded
+from thyme.papers.evaluated import Evaluated, Measurement, PaperEvaluation, measurements_at
 from thyme.papers.point_runs import play_points
-from thyme.pipeline.runs.sweep import OnProgress, ignore_progress
+from thyme.pipeline.runs.sweep import OnProgress
 from thyme.study.report.tables import FailedRun
 
 
-def run_evaluation(
-    out: Path,
-    repetitions: int,
-    figures: Iterable[str],
-    duration_s: float,
-    master: str,
-    watch: OnProgress = ignore_progress,
-    passing: str = PASSINGS[0],
-    radio: str = "disc",
-    detectors: float = 1.0,
-    events_per_ability: float = 0.0,
-) -> Evaluated:
-    """Run what is missing, write the tables, and return the measurements."""
-    points = drip_points(figures, duration_s, passing, radio, detectors, events_per_ability)
-    seeds = range(1, repetitions + 1)
-    runs, found, failed = play_points("drip", points, seeds, seeded, measure, out, master, watch)
-    return write_evaluation(points, found, out, runs, failed)
+class DripEvaluation(PaperEvaluation, frozen=True):
+    repetitions: AtLeastOne = 10
+    """The paper reports averages and does not say of how many runs."""
+    figures: Annotated[tuple[Literal["3a", "3b", "4"], ...], msgspec.Meta(min_length=1)] = ("3a", "3b", "4")
+    duration_s: Positive = DURATION_S
+    passing: Literal["interested", "copies"] = "interested"
+    radio: Literal["disc", "wifi"] = "disc"
+    detectors: Positive = 1.0
+    events_per_ability: NotNegative = 0.0
+
+    def run(self, out: Path, master: str, watch: OnProgress) -> Evaluated:
+        points = drip_points(
+            self.figures, self.duration_s, self.passing, self.radio, self.detectors, self.events_per_ability
+        )
+        seeds = range(1, self.repetitions + 1)
+        runs, found, failed = play_points("drip", points, seeds, seeded, measure, out, master, watch)
+        return write_evaluation(points, found, out, runs, failed)
 
 
 def write_evaluation(

@@ -5,19 +5,21 @@ Spark runs what is missing; finished runs are stored under their identity and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from thyme.model.operations import Operation
-from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
+from thyme.model.settings.bounds import AtLeastOne
+from thyme.papers.evaluated import Evaluated, Measurement, PaperEvaluation, measurements_at
 from thyme.papers.point_runs import play_points
 from thyme.papers.socialcast.claims import judge_socialcast
 from thyme.papers.socialcast.figures import points_csv, socialcast_figures
-from thyme.papers.socialcast.points import Reading, SocialMeasure, SocialPoint, measure, socialcast_points
+from thyme.papers.socialcast.points import READINGS, Reading, SocialMeasure, SocialPoint, measure, socialcast_points
 from thyme.papers.socialcast.workload import communities_of, social_operations
-from thyme.pipeline.runs.sweep import OnProgress, ignore_progress
+from thyme.pipeline.runs.sweep import OnProgress
 from thyme.sim.scenario import Scenario
 from thyme.study.report.tables import FailedRun
 from thyme.world.mobility.community import Community
@@ -45,22 +47,32 @@ class SeededTraces:
         return scenario, social_operations(communities, point.workload, scenario.run_seed, point.messages)
 
 
-def run_evaluation(
-    out: Path,
-    repetitions: int,
-    figures: Iterable[str],
-    reading: Reading,
-    master: str,
-    first_seed: int = 1,
-    watch: OnProgress = ignore_progress,
-) -> Evaluated:
-    """Run what is missing, write `socialcast.csv`, and return the measurements."""
-    points = socialcast_points(tuple(figures), reading)
-    seeds = range(first_seed, first_seed + repetitions)
-    runs, found, failed = play_points(
-        "socialcast", points, seeds, SeededTraces(first_seed).seeded, measure, out, master, watch
-    )
-    return write_evaluation(points, found, out, runs, failed)
+class SocialCastEvaluation(PaperEvaluation, frozen=True):
+    """A key of `Reading` that is given goes before that of the named reading."""
+
+    repetitions: AtLeastOne = 20
+    figures: tuple[Literal["3", "4", "5", "6", "7", "8", "9", "10"], ...] = ("3", "4", "5", "6", "7", "8", "9", "10")
+    first_seed: int = 1
+    reading: Literal["default", "six hops", "per copy"] = "default"
+    memory_ids: int | None = None
+    ttl_hops: int | None = None
+    drift: float | None = None
+    error_bound: float | None = None
+    handover: str | None = None
+    identifiers: Literal["message", "copy"] | None = None
+    networks: Literal["each", "one"] | None = None
+
+    def chosen_reading(self) -> Reading:
+        given = {name: getattr(self, name) for name in Reading.__struct_fields__}
+        changed = {name: value for name, value in given.items() if value is not None}
+        return msgspec.structs.replace(READINGS[self.reading], **changed)
+
+    def run(self, out: Path, master: str, watch: OnProgress) -> Evaluated:
+        points = socialcast_points(self.figures, self.chosen_reading())
+        seeds = range(self.first_seed, self.first_seed + self.repetitions)
+        traces = SeededTraces(self.first_seed)
+        runs, found, failed = play_points("socialcast", points, seeds, traces.seeded, measure, out, master, watch)
+        return write_evaluation(points, found, out, runs, failed)
 
 
 def write_evaluation(

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from thyme.approaches.socialcast.options import MAX_MEMORY_IDS
 from thyme.approaches.socialcast.protocol import BUFFERED
-from thyme.model.errors import InputError
 from thyme.model.operations import Operation
 from thyme.papers.deliveries import deliveries, expected_pairs, rows_of
 from thyme.papers.socialcast.workload import SocialWorkload, publication_of
@@ -154,9 +153,6 @@ def socialcast_points(
         "3": _copies, "4": _publishers, "5": _hops, "6": _unlimited, "7": _defaults, "8": _speeds, "9": _interests,
         "10": _density,
     }  # fmt: skip
-    wrong = [figure for figure in figures if figure not in makers]
-    if wrong:
-        raise InputError(f"figures has {wrong[0]!r}; expected some of {', '.join(makers)}")
     points = [point for figure in figures for point in makers[figure]()]
     return [_read(point, reading) for point in points]
 

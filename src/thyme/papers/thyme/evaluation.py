@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from thyme.approaches.registry import find_approach
 from thyme.drafts import write_file
-from thyme.model.errors import InputError
-from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
+from thyme.model.settings.bounds import AtLeastOne
+from thyme.papers.evaluated import Evaluated, Measurement, PaperEvaluation, measurements_at
 from thyme.papers.thyme.analysis import ANALYSED, ApproachName, Cost
 from thyme.papers.thyme.crowds import CrowdOptions, CrowdTraffic, Shared, measure_crowd, measure_shared
 from thyme.papers.thyme.figures import Counts, analysis_csv, analysis_table, messages_figure, shared_figure
 from thyme.pipeline.identity import code_identity, identity_of
 from thyme.pipeline.runs.kept_files import KeptFiles, ShortTask
-from thyme.pipeline.runs.sweep import OnProgress, RunOutcome, ignore_progress, sweep
+from thyme.pipeline.runs.sweep import OnProgress, RunOutcome, sweep
 from thyme.pipeline.spark.lazy_session import LazySession
+from thyme.sim.scenario import PAPER_SIZES
 from thyme.study.folder import RUNS
 from thyme.study.report.tables import FailedRun
 
@@ -76,8 +77,6 @@ Found = TypeVar("Found")
 
 def crowds(sizes: Sequence[int], topologies: int, operations: int = OPERATIONS) -> list[CountedCrowd]:
     """All approaches on the same places."""
-    if not sizes or topologies < 1:
-        raise InputError("the analytical study needs at least one size and one topology")
     return [
         CountedCrowd(approach, CrowdOptions(nodes=nodes, operations=operations, seed=seed))
         for approach in ANALYSED
@@ -94,11 +93,17 @@ def counts_of(measured: Iterable[CrowdTraffic]) -> list[Counts]:
     return [counts for counts in found if counts.runs]
 
 
-def thyme_analysis(
-    out: Path, sizes: Sequence[int], topologies: int, master: str, watch: OnProgress = ignore_progress
-) -> Evaluated:
+class AnalysisEvaluation(PaperEvaluation, frozen=True):
+    sizes: Annotated[tuple[Annotated[int, msgspec.Meta(ge=4)], ...], msgspec.Meta(min_length=1)] = PAPER_SIZES
+    topologies: AtLeastOne = 3
+
+    def run(self, out: Path, master: str, watch: OnProgress) -> Evaluated:
+        return thyme_analysis(out, crowds(self.sizes, self.topologies), master, watch)
+
+
+def thyme_analysis(out: Path, crowds: Sequence[CountedCrowd], master: str, watch: OnProgress) -> Evaluated:
     """Measure, and write analysis.csv and analysis.md to `out`; gives the counts as metrics, and both figures."""
-    counted: list[Counted] = [*crowds(sizes, topologies), *map(CountedCell, PER_CELL)]
+    counted: list[Counted] = [*crowds, *map(CountedCell, PER_CELL)]
     tasks = [ShortTask(_identity(one), msgspec.msgpack.encode(one), one.weight) for one in counted]
     files = KeptFiles(out / RUNS)
     session = LazySession("thyme analysis", master, brief=True)

@@ -11,19 +11,74 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
 
-from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
-from thyme.papers.walks.batch import PAPER_INITIATORS, BatchOptions, Columns
+from thyme.approaches.walks.options import Method
+from thyme.model.errors import InputError
+from thyme.model.settings.bounds import AtLeastOne
+from thyme.papers.evaluated import Evaluated, Measurement, PaperEvaluation, measurements_at
+from thyme.papers.walks.batch import PAPER_DRAWS, PAPER_INITIATORS, PAPER_NETWORKS, BatchOptions, Columns
 from thyme.papers.walks.claims import check_claims
 from thyme.papers.walks.figures import MEASURES, boxes_of, summary_csv, walk_figures
 from thyme.papers.walks.readings import WalkOptions, answers, parse_reading
-from thyme.papers.walks.sweep import WalkSweep
+from thyme.papers.walks.sweep import WalkSweep, sweep_walks
+from thyme.pipeline.runs.sweep import OnProgress
+from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.claims import Claim
+from thyme.study.folder import RUNS
 from thyme.study.report.tables import FailedRun
 
 COMPARED_COUNTS = (2, 3, 4, 5, 7, 10, 20, 50, 100, 250, 500)
+
+
+class WalksEvaluation(PaperEvaluation, frozen=True):
+    networks: AtLeastOne = PAPER_NETWORKS
+    draws: AtLeastOne = PAPER_DRAWS
+    sizes: Annotated[tuple[Literal[1000, 2000, 3000], ...], msgspec.Meta(min_length=1)] = (1000, 2000, 3000)
+    seed: int = 1
+    reading: str = "default"
+    method: Method = "neighbourhood"
+    branches: int = 1
+    compare: bool = False
+    """Try every reading and method."""
+
+    def run(self, out: Path, master: str, watch: OnProgress) -> Evaluated:
+        walk = WalkOptions(method=self.method, branches=self.branches)
+        batch = BatchOptions(seed=self.seed, walk=walk, reading=parse_reading(self.reading))
+
+        def swept(counts: dict[int, tuple[int, ...]], batch: BatchOptions) -> WalkSweep:
+            return sweep_walks(self.networks, self.draws, out / RUNS, counts, batch, master, watch)
+
+        if not self.compare:
+            return write_evaluation(swept({nodes: PAPER_INITIATORS[nodes] for nodes in self.sizes}, batch), out)
+        if batch != BatchOptions(seed=batch.seed):
+            raise InputError(
+                "compare=true tries every reading and method by itself: leave out reading, method and branches"
+            )
+        counts = compared_counts(self.sizes)
+
+        def play(variant: BatchOptions) -> Columns:
+            found = swept(counts, variant)
+            if found.failed:
+                raise InputError(f"a network failed: {found.failed[0][1].error}")
+            return found.columns
+
+        session = LazySession("thyme walks", master, brief=True)
+        try:
+            session.need()
+            compared = list(compare_readings(play, batch.seed))
+        finally:
+            session.close()
+        write_readings(compared, out)
+        claims = [
+            msgspec.structs.replace(claim, id=f"{variant.name}: {claim.id}")
+            for variant, claims in compared
+            for claim in claims
+        ]
+        overlays = 2 * self.networks * self.draws * sum(map(len, counts.values())) * len(compared)
+        return Evaluated(tuple(claims), (), (), overlays)
 
 
 class Variant(msgspec.Struct, frozen=True):

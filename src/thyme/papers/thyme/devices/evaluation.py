@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import matplotlib as mpl
+import msgspec
 import numpy as np
 
 from thyme.live.emulation.area import MAX_NODES
 from thyme.live.emulation.meter import ISSUING, MAINTAINING, PROCESSING
-from thyme.model.errors import InputError
-from thyme.papers.evaluated import Evaluated, Measurement, measurements_at
+from thyme.model.settings.bounds import AtLeastOne
+from thyme.papers.evaluated import Evaluated, Measurement, PaperEvaluation, measurements_at
 from thyme.papers.panels import DPI, blank_panels, draw_runs
 from thyme.papers.thyme.devices.claims import LARGEST_BYTES, judge_devices, sizes_of
 from thyme.papers.thyme.devices.energy import MINUTE_S, EnergyModel, Spent, each, loop_minute, running, ten_minutes
@@ -153,44 +155,35 @@ def _minutes(runs: Runs, model: EnergyModel) -> Picture:
 MAX_SIZE_BYTES = 100_000_000
 
 
-def run_evaluation(
-    out: Path,
-    nodes: Sequence[int],
-    seconds: float,
-    sizes: Sequence[int],
-    pause_s: float,
-    repetitions: int,
-    watch: OnProgress,
-) -> Evaluated:
-    """Run what is missing and judge the results."""
-    check(nodes, seconds, sizes, pause_s)
-    cases = [
-        use_case_of(number, seed, seconds, pause_s, sorted(set(sizes)))
-        for seed in range(1, repetitions + 1)
-        for number in sorted(set(nodes))
-    ]
-    runs, failed = play_all(cases, out / RUNS, watch)
-    model = EnergyModel()
-    return Evaluated(
-        claims=tuple(judge_devices(runs, model)),
-        measured=tuple(_measured(runs, model)),
-        pictures=tuple(device_figures(runs, model)),
-        runs=len(cases),
-        failed=tuple(failed),
-    )
+class DevicesEvaluation(PaperEvaluation, frozen=True):
+    nodes: Annotated[tuple[Annotated[int, msgspec.Meta(ge=2, le=MAX_NODES)], ...], msgspec.Meta(min_length=1)] = (
+        2, 4, 8, 16, 32,
+    )  # fmt: skip
+    seconds: Annotated[float, msgspec.Meta(ge=5.0, le=3600.0)] = 20.0
+    """Of the closed loop."""
+    sizes: tuple[Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE_BYTES)], ...] = (
+        35, 1_000, 10_000, 100_000, 1_000_000, 5_000_000,
+    )  # fmt: skip
+    pause_s: Annotated[float, msgspec.Meta(ge=0.05, le=60.0)] = 1.0
+    """Between two operations."""
+    repetitions: AtLeastOne = 1
+    """The paper has five runs of each; one takes under a minute, and all cores."""
 
-
-def check(nodes: Sequence[int], seconds: float, sizes: Sequence[int], pause_s: float) -> None:
-    wrong = [number for number in nodes if not isinstance(number, int) or not 2 <= number <= MAX_NODES]
-    if wrong or not nodes:
-        raise InputError(f"nodes has {wrong[0] if wrong else 'nothing'}; expected numbers from 2 to {MAX_NODES}")
-    odd = [size for size in sizes if not isinstance(size, int) or not 1 <= size <= MAX_SIZE_BYTES]
-    if odd:
-        raise InputError(f"sizes has {odd[0]!r}; expected bytes from 1 to {MAX_SIZE_BYTES:,}")
-    if not 5.0 <= seconds <= 3600.0:
-        raise InputError(f"seconds is {seconds:g}; expected 5 to 3600 of the closed loop")
-    if not 0.05 <= pause_s <= 60.0:
-        raise InputError(f"pause_s is {pause_s:g}; expected 0.05 to 60 between two operations")
+    def run(self, out: Path, master: str, watch: OnProgress) -> Evaluated:
+        cases = [
+            use_case_of(number, seed, self.seconds, self.pause_s, sorted(set(self.sizes)))
+            for seed in range(1, self.repetitions + 1)
+            for number in sorted(set(self.nodes))
+        ]
+        runs, failed = play_all(cases, out / RUNS, watch)
+        model = EnergyModel()
+        return Evaluated(
+            claims=tuple(judge_devices(runs, model)),
+            measured=tuple(_measured(runs, model)),
+            pictures=tuple(device_figures(runs, model)),
+            runs=len(cases),
+            failed=tuple(failed),
+        )
 
 
 def _measured(runs: Sequence[DeviceRun], model: EnergyModel) -> Iterator[Measurement]:
