@@ -18,8 +18,6 @@ class Me(msgspec.Struct, frozen=True):
 class Limits(msgspec.Struct, frozen=True):
     photo_bytes: int
     undo_s: float
-    archived: int
-    name_chars: int
     by_chars: int
 
 

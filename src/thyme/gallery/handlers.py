@@ -20,7 +20,7 @@ from thyme.gallery.cell_map import MapView, ReplicaPlaces, map_of, places_of
 from thyme.gallery.codes import code_of
 from thyme.gallery.galleries import Galleries
 from thyme.gallery.library import Library
-from thyme.gallery.limits import ARCHIVED, BY_CHARS, EVERY_PHOTO, NAME_CHARS
+from thyme.gallery.limits import ARCHIVED, BY_CHARS, EVERY_PHOTO
 from thyme.gallery.photos import HERE, Photo, PhotoView
 from thyme.gallery.pictures import SUFFIXES
 from thyme.gallery.sessions import ENTRANCE, GuestView, Sessions, ViewerSession
@@ -115,7 +115,7 @@ class GalleryHandlers:
             subscriptions=self._sessions.subscriptions(session),
             tags=sharing.photos.tags(),
             every_photo=EVERY_PHOTO,
-            limits=forms.Limits(options.photo_bytes, options.undo_s, ARCHIVED, NAME_CHARS, BY_CHARS),
+            limits=forms.Limits(options.photo_bytes, options.undo_s, BY_CHARS),
             demo=self._demo,
             now_s=sharing.node.now(),
         )

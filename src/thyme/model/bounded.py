@@ -17,17 +17,15 @@ size. When there are more than `_FEW` of them, and more than this share of the m
 
 
 class Bounded(dict[K, V]):
-    """At most `maximum` entries in insertion order. `evicted` counts those that were dropped for new ones; `parting` is
-    called with each."""
+    """At most `maximum` entries in insertion order; `parting` is called with each that is dropped for a new one."""
 
-    __slots__ = ("_gaps", "evicted", "maximum", "parting", "renewing")
+    __slots__ = ("_gaps", "maximum", "parting", "renewing")
 
     def __init__(self, maximum: int, *, renewing: bool = False, parting: Callable[[K, V], None] | None = None) -> None:
         super().__init__()
         self.maximum = maximum
         self.renewing = renewing
         self.parting = parting
-        self.evicted = 0
         self._gaps = 0
 
     def __setitem__(self, key: K, value: V) -> None:
@@ -52,7 +50,6 @@ class Bounded(dict[K, V]):
     def _make_room(self) -> None:
         oldest = next(iter(self))
         gone = self.pop(oldest)
-        self.evicted += 1
         self._gaps += 1
         if self._gaps > max(_FEW, self.maximum // _SHARE):
             self._gaps = 0

@@ -54,7 +54,6 @@ class SimulatedHost:
         "_legs",
         "_place",
         "_recorder",
-        "_seed",
         "_simulation",
         "broadcast_handlers",
         "codec",
@@ -70,7 +69,6 @@ class SimulatedHost:
         self._simulation = simulation
         self._engine = simulation.engine
         self._recorder = simulation.recorder
-        self._seed = seed
         self.node = node
         self.random = Random(f"{seed}/{node}")
         self.store: MemoryStore = MemoryStore()

@@ -52,21 +52,6 @@ def test_a_range_matches_its_numbers_and_no_others() -> None:
     assert [number for number in range(1, 101) if query.matches((f"n{number}",))] == [97, 98, 99, 100]
 
 
-def test_wrong_parameters_are_refused() -> None:
-    with pytest.raises(InputError, match="rate_per_s is 0"):
-        NumberIntervals(rate_per_s=0.0)
-    with pytest.raises(InputError, match="rate_per_s is nan"):
-        NumberIntervals(rate_per_s=float("nan"))
-    with pytest.raises(InputError, match="exponent is 1; expected a number > 1"):
-        NumberIntervals(exponent=1.0)
-    with pytest.raises(InputError, match="length_variance is nan"):
-        NumberIntervals(length_variance=float("nan"))
-    with pytest.raises(InputError, match="subscribing is 2"):
-        NumberIntervals(subscribing=2.0)
-    with pytest.raises(InputError, match="events_from_s"):
-        NumberIntervals(events_from_s=1.0)
-
-
 def test_several_nodes_may_detect_an_event_and_publish_it_under_its_name() -> None:
     options = NumberIntervals(events_to_s=1_030.0, detectors=3.0)
     events = [o for o in number_intervals(options) if o.kind is OperationKind.INSERT]

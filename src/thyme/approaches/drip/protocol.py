@@ -22,7 +22,7 @@ from thyme.approaches.drip.routes import BrokerRoutes
 from thyme.approaches.drip.subscriber import Subscriber
 from thyme.approaches.entry import Entry
 from thyme.approaches.eviction import Evictable
-from thyme.approaches.interface import Capabilities, Done, Fetched, Outcome, ReactiveStore
+from thyme.approaches.interface import Capabilities, Done, Fetched, Outcome, ReactiveStore, ignore
 from thyme.approaches.requests import Requests
 from thyme.approaches.tombstones import LIFE_S, Tombstones
 from thyme.host import Host, Timer
@@ -266,15 +266,14 @@ class Drip(ReactiveStore):
             return
         self._flooded[flooded] = None
         self.subscriber.deliver(message.event, message.hops + 1)
-        if message.region == self.regions.region and message.hops + 1 < self.options.regions.hop_limit:
-            onward = RegionEvent(message.region, message.event, message.hops + 1)
-            wait_s = self.host.random.uniform(0.0, FLOOD_JITTER_S)
-            self.host.after(wait_s, lambda: self.host.broadcast(onward))
+        self._flood_on(RegionEvent(message.region, message.event, message.hops + 1))
 
     def _on_region_deletion(self, message: RegionDeletion) -> None:
-        news = self._drop_deleted(message.deleted)
-        if news and message.region == self.regions.region and message.hops + 1 < self.options.regions.hop_limit:
-            onward = RegionDeletion(message.region, message.deleted, message.hops + 1)
+        if self._drop_deleted(message.deleted):
+            self._flood_on(RegionDeletion(message.region, message.deleted, message.hops + 1))
+
+    def _flood_on(self, onward: RegionEvent | RegionDeletion) -> None:
+        if onward.region == self.regions.region and onward.hops < self.options.regions.hop_limit:
             wait_s = self.host.random.uniform(0.0, FLOOD_JITTER_S)
             self.host.after(wait_s, lambda: self.host.broadcast(onward))
 
@@ -313,7 +312,7 @@ class Drip(ReactiveStore):
         forget_events(self.host)
         self.regions.end_region()
         for event in former.unfinished():
-            self._publish(event, _ignore)
+            self._publish(event, ignore)
 
     def _on_moved(self, old: NodeId, new: NodeId) -> None:
         if new == NOBODY:
@@ -344,10 +343,6 @@ class Drip(ReactiveStore):
 
     def _drop(self, message: Message, reason: str) -> None:
         self.host.record(Counted(TrafficKind.DROPPED, type(message).__name__, reason=reason))
-
-
-def _ignore(outcome: Outcome) -> None:
-    """A former broker does what it can; nobody waits for it."""
 
 
 ENTRY = Entry(Drip.capabilities, DripOptions, Drip, relative_cost=3, advice=advice)

@@ -121,8 +121,6 @@ class LiveHost:
         """Called for every record except traffic, unless it is None."""
         self.sending: Callable[[Message], None] | None = None
         """Called for every message before it is sent, and before it waits for the disk."""
-        self.activity = 0
-        """Counts the messages sent and received, without control messages."""
         self.log = log or NoLog()
         self._position = position
         self._moving = False
@@ -226,7 +224,6 @@ class LiveHost:
         if self.receive is None:
             return
         name = type(message).__name__
-        self.activity += not message.control
         if self._logging:
             self._count(TrafficKind.RECEIVED, name, size_bytes, "")
         try:
@@ -250,7 +247,6 @@ class LiveHost:
         except StoreFull:
             self._count(TrafficKind.DROPPED, "record", 0, "the store is full")
             return
-        self.activity += not message.control
         if self._logging:  # the most frequent event, and often not logged
             self._count_sent(message, size_bytes)
 

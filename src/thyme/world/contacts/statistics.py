@@ -28,7 +28,6 @@ class ContactStatistics(msgspec.Struct, frozen=True):
     gap_over_1h: float
     """Share of gaps longer than an hour."""
     gap_over_12h: float
-    duration_median_s: float
     modularity: float
     communities: int
 
@@ -65,7 +64,6 @@ def statistics_of(contacts: Contacts, seed: int = 0) -> ContactStatistics:
     pairs = contacts.nodes * (contacts.nodes - 1) // 2
     met = graph.number_of_edges()
     communities = nx.community.louvain_communities(graph, weight="weight", seed=seed) if met else []
-    duration_s = contacts.end_s - contacts.start_s
     return ContactStatistics(
         nodes=contacts.nodes,
         contacts=len(contacts),
@@ -74,7 +72,6 @@ def statistics_of(contacts: Contacts, seed: int = 0) -> ContactStatistics:
         gap_median_s=float(np.median(gap_s)) if len(gap_s) else float("nan"),
         gap_over_1h=float((gap_s > HOUR_S).mean()) if len(gap_s) else float("nan"),
         gap_over_12h=float((gap_s > 12 * HOUR_S).mean()) if len(gap_s) else float("nan"),
-        duration_median_s=float(np.median(duration_s)) if len(contacts) else float("nan"),
         modularity=float(nx.community.modularity(graph, communities, weight="weight")) if met else 0.0,
         communities=sum(len(members) > 1 for members in communities),
     )
