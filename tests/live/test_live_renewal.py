@@ -13,8 +13,9 @@ from test_live_link import End, acquaint, closed, opened, until
 from typer.testing import CliRunner
 
 from thyme.cli.namespaces import app, shared_namespace
-from thyme.live.link.frames import Frame, Kind
+from thyme.live.link.frames import Kind, pack_header
 from thyme.live.link.link import HAND_OVER_S
+from thyme.live.link.sealing import Seals
 from thyme.live.node.node import Node
 from thyme.live.node.spaces import Spaces
 from thyme.live.trust.identity import Identity
@@ -132,8 +133,8 @@ def test_a_member_cannot_renew_for_others() -> None:
         peer = forger.link.peers.find(NodeId(2))
         assert peer is not None
         for body in (forged.pack(), b"noise"):
-            frame = Frame(Kind.RENEWAL, NodeId(3), NodeId(2), 2**62, body)
-            datagram = forger.link.core._sealed(frame, peer, peer.address)
+            frame = peer.cipher.close(pack_header(Kind.RENEWAL, NodeId(3), NodeId(2), 2**62), body)
+            datagram = Seals(forger.link.core.namespace).close(frame, peer.address)
             forger.link.endpoint.send(datagram, peer.address)  # type: ignore[union-attr]
         await until(lambda: two.dropped("not the creator's renewal") == two.dropped("no renewal") == 1)
         assert two.link.core.namespace == shared

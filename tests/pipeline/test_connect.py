@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from thyme.model.errors import InputError
 from thyme.pipeline.spark import connect
 from thyme.pipeline.spark.connect import call, check_packages, check_version, shown, why_not_connected
-from thyme.pipeline.spark.driver import _Equipped, cores_of, is_elsewhere
+from thyme.pipeline.spark.driver import Equipped, cores_of, is_elsewhere
 from thyme.pipeline.watch.stream import watch_once
 from thyme.pipeline.watch.windows import WatchOptions
 
@@ -129,7 +129,7 @@ def test_a_task_finds_where_stores_are_and_leaves_no_trace_of_it(monkeypatch: py
         yield from batches
 
     here = {"AWS_REGION": "here", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
-    assert list(_Equipped(here, look)(iter([]))) == []
+    assert list(Equipped(here, look)(iter([]))) == []
     assert seen == [("here", "http://127.0.0.1:1")]
     assert os.environ["AWS_REGION"] == "there"
     assert "AWS_ENDPOINT_URL" not in os.environ

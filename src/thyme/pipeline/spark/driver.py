@@ -76,14 +76,14 @@ def tell_workers(spark: SparkSession) -> None:
 def equipped(spark: SparkSession, function: BatchFunction) -> BatchFunction:
     """The function with what its worker has to know of this process."""
     addresses = _addresses()
-    return _Equipped(addresses, function) if addresses and is_elsewhere(spark) else function
+    return Equipped(addresses, function) if addresses and is_elsewhere(spark) else function
 
 
 def _addresses() -> dict[str, str]:
     return {name: os.environ[name] for name in S3_ADDRESSES if name in os.environ}
 
 
-class _Equipped(msgspec.Struct, frozen=True):
+class Equipped(msgspec.Struct, frozen=True):
     """A function of batches that finds these variables around it."""
 
     environment: dict[str, str]
