@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thyme.approaches import inbox as module
 from thyme.approaches.contents import ContentOptions, Fetches
-from thyme.approaches.ends import Ends
+from thyme.approaches.deadlines import Ends
 from thyme.approaches.inbox import NOTIFIED, Inbox
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.names import KIND, UsedNames

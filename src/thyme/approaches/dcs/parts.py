@@ -15,8 +15,8 @@ from math import inf
 import msgspec
 
 from thyme.approaches.dcs.items import Items
+from thyme.approaches.deadlines import LINGERING_S
 from thyme.approaches.digests import item_number
-from thyme.approaches.ends import LINGERING_S
 from thyme.model.bounded import Bounded
 from thyme.model.ids import CellId, SubscriptionKey
 from thyme.model.matching import IndexFull, MatchingIndex

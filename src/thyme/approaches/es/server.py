@@ -16,7 +16,7 @@ from functools import partial
 import msgspec
 
 from thyme.approaches.contents import Contents, Fetches
-from thyme.approaches.ends import LINGERING_S, Ends
+from thyme.approaches.deadlines import LINGERING_S, Ends
 from thyme.approaches.eviction import Evictable, Rank
 from thyme.approaches.expiries import Expiries
 from thyme.approaches.interface import Outcome

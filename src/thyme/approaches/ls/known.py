@@ -19,8 +19,8 @@ from bisect import bisect_left, insort
 
 import msgspec
 
+from thyme.approaches.deadlines import LINGERING_S, Ends
 from thyme.approaches.digests import Digests, item_number
-from thyme.approaches.ends import LINGERING_S, Ends
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, SubscriptionKey
