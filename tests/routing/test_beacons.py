@@ -208,3 +208,30 @@ def test_nonsense_and_too_many_neighbours_are_dropped() -> None:
     reasons = [record.reason for record in one.host.counted(TrafficKind.DROPPED)]
     assert reasons == ["nonsense", "nonsense", "too many neighbours"]
     assert [n.node for n in one.beacons.neighbours()] == [2]
+
+
+def test_in_a_crowd_beacons_are_rarer_and_silence_is_noticed_later() -> None:
+    net = Net()
+    options = BeaconOptions(heard_per_s=5.0)
+    crowd = [Diary(net, node, 20.0 + node, options) for node in range(30)]
+    net.run(60.0)
+    assert pytest.approx(crowd[0].beacons.period_s) == 29 / 5
+    before = len(net.sent(Beacon))
+    net.run(120.0)
+    assert (len(net.sent(Beacon)) - before) / 60.0 == pytest.approx(30 / 29 * 5.0, rel=0.1)
+    assert all(len(one.beacons.neighbours()) == 29 for one in crowd)
+    assert not any("vanished" in line for one in crowd for line in one.lines)
+    crowd[7].host.on = False
+    net.run(120.0 + 3.5 * 1.5 * 29 / 5 * 2.0)
+    assert all(one.lines.count("7 vanished") == 1 for one in crowd if one is not crowd[7])
+
+
+def test_a_small_group_beacons_as_without_a_limit() -> None:
+    frames = []
+    for options in (BeaconOptions(), BeaconOptions(heard_per_s=20.0)):
+        net = Net()
+        for node in range(10):
+            Diary(net, node, 20.0 + node, options)
+        net.run(30.0)
+        frames.append([(sender, message) for sender, _, message in net.frames])
+    assert frames[0] == frames[1]
