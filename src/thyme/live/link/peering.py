@@ -50,7 +50,9 @@ CONTACTS_S = 10.0
 OWN_HOSTS = ("127.0.0.1", "::1")
 HELLO_WAIT_S = 0.25
 HELLO_LONGEST_WAIT_S = 1.0
-"""Between two greetings of a listed address that has not answered: at first, doubled each time, and at the most."""
+"""Between two greetings of a listed address that has not answered: at first, doubled each time, and at the most, …"""
+UNHURRIED_ADDRESSES = 6
+"""… unless more addresses than this have not answered: each is greeted less often, in proportion."""
 TIMED_S = 30.0
 """How often the time is compared with those of some peers, besides at each greeting."""
 TIMED_PEERS = 8
@@ -432,7 +434,7 @@ class Peering:
         self._progress(all_answered=False)
         for address in unanswered:
             self.hello(address)
-        longer_s = min(wait_s * 2.0, HELLO_LONGEST_WAIT_S)
+        longer_s = min(wait_s * 2.0, HELLO_LONGEST_WAIT_S * max(1.0, len(unanswered) / UNHURRIED_ADDRESSES))
         self._greeting = self._timers.after(wait_s, partial(self._greet, longer_s))
 
     def _warn(self, text: str, about: str = "") -> None:
