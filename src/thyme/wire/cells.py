@@ -260,9 +260,11 @@ class KeepCopy(Message, frozen=True, tag=99):
 
 
 class DropCopy(Message, frozen=True, tag=98):
-    """To who holds a copy of an object: its owner deleted it."""
+    """To who holds a copy of an object: its owner deleted it. A `request` that is not negative asks for a
+    `CellAnswer`."""
 
     key: ObjectKey
+    request: int = -1
 
 
 class SureState(Message, frozen=True, tag=127):

@@ -8,12 +8,13 @@ from typing import Any
 from cell_world import CellWorld
 from lone_cell import HERE, LoneCell, metadata_of, replica
 
+from thyme.approaches.dcs.cell_requests import CellRequests
 from thyme.approaches.dcs.copies import Copies
 from thyme.approaches.dcs.holders import CHECK_S, CHECKS, Holders
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.model.ids import ObjectKey
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import Deleted, HeldBy, KeepCopy, WhoHolds
+from thyme.wire.cells import CellAnswer, Deleted, DropCopy, HeldBy, KeepCopy, ReplicaAdded, WhoHolds
 from thyme.wire.storage import PartRequest
 
 PHOTO = b"x" * 50_000
@@ -54,6 +55,44 @@ def test_a_large_content_is_held_by_a_few_devices_and_not_by_all_members(tmp_pat
     assert {0, 1} <= set(held)
     world.delete(0, "photo")
     assert holders(world, metadata.key) == [], "the listed replicas are told, whoever asked them to hold it"
+
+
+def test_holders_learn_of_a_deletion_though_the_list_has_no_room_for_them(tmp_path: Path) -> None:
+    world = CellWorld(tmp_path, [(0, 0)] * 5, {"confirmed": True, "replication_list": 1})
+    metadata = world.insert(0, "photo", "goal", data=PHOTO, wait_s=20.0)
+    assert len(holders(world, metadata.key)) == 3
+    world.delete(0, "photo")
+    assert holders(world, metadata.key) == []
+
+
+def test_who_asked_a_holder_tells_it_of_the_deletion_until_it_answers() -> None:
+    lone = Holder(confirmed=True)
+    CellRequests(lone.cell)
+    lone.hear(1)
+    lone.holders.begin(OWN)
+    lone.holders.tell_of_deletion(OWN.key)
+    lone.wait(3.0)
+    (_, first), (to, again) = lone.take(DropCopy)
+    assert to == [(HERE, 1)]
+    assert first == again
+    lone.arrive(CellAnswer(again.request, HERE), origin=1, form=Form.NODE)
+    lone.wait(60.0)
+    assert lone.take(DropCopy) == []
+
+
+def test_a_holder_that_finds_its_object_deleted_drops_it_and_tells_those_it_asked() -> None:
+    lone = Holder(cast=False)
+    film = metadata_of("film", "goal", owner=20, size=5_000)
+    lone.copies.put_retrieved(film)
+    lone.copies.hold(film.key, (replica(7, HERE),))
+    lone.holders.start()
+    lone.wait(1.3 * CHECK_S)
+    question = next(question for _, question in lone.take(WhoHolds) if question.key == film.key)
+    lone.arrive(HeldBy(question.request, None, None, deleted=True), form=Form.NODE)
+    assert [added.key for _, added in lone.take(ReplicaAdded)] == [film.key], "the claim alone proves nothing"
+    lone.arrive(DropCopy(film.key), form=Form.NODE)
+    assert film.key not in lone.copies
+    assert [to for to, _ in lone.take(DropCopy)] == [[(HERE, 7)]]
 
 
 def test_a_holder_that_is_lost_is_replaced_even_if_it_is_the_owner(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from thyme.approaches.dcs.broker import LocationUpdates
 from thyme.approaches.dcs.notifier import Notifier
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.addresses import Form
-from thyme.wire.cells import CellAnswer, CompareHint, Deleted, Held, LocationUpdate, ReplicaAdded, Unknown
+from thyme.wire.cells import CellAnswer, CompareHint, Deleted, DropCopy, Held, LocationUpdate, ReplicaAdded, Unknown
 
 SUBSCRIPTION = subscription_of("goal")
 PHOTO = metadata_of("photo", "goal", owner=8, at_s=5.0)
@@ -105,6 +105,14 @@ def test_a_new_replica_is_listed_and_told_to_the_others() -> None:
     lone.arrive(ReplicaAdded(PHOTO.key, replica(23, 3)), form=Form.BROADCAST)
     lone.arrive(ReplicaAdded(metadata_of("unknown").key, replica(23, 3)))
     assert lone.sent == []
+
+
+def test_who_reports_a_copy_of_a_deleted_object_is_told_of_the_deletion() -> None:
+    lone, _ = informed()
+    lone.cell.holdings.delete(Deleted(HERE, PHOTO.key))
+    lone.arrive(ReplicaAdded(PHOTO.key, replica(20, 3)), origin=20)
+    lone.arrive(update(cell=1, objects=(PHOTO.key,)), origin=8)
+    assert lone.take(DropCopy) == [([(3, 20)], DropCopy(PHOTO.key)), ([(1, 8)], DropCopy(PHOTO.key))]
 
 
 def test_a_node_that_settled_elsewhere_is_listed_at_its_new_place() -> None:

@@ -13,7 +13,7 @@ should know and does not, because it was empty for a while, it asks the node to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import msgspec
@@ -228,16 +228,25 @@ class LocationUpdates:
             message = msgspec.structs.replace(message, request=-1)
         if moved or message.objects:
             self._cell.tell_others(message)
+        self._drop_deleted(message.objects, Replica(message.node, message.cell))
         options = self._cell.options
         if options.repair or not options.reconcile:
             self._ask_for_unknown(arrival, message)
 
     def _add_replica(self, arrival: Arrival, message: ReplicaAdded) -> None:
+        """The object may have been deleted while its content was fetched."""
         added = self._cell.holdings.add_replica(message.key, message.replica)
         if arrival.form is Form.BROADCAST:
             return
         if added:
             self._cell.tell_others(message)
+        self._drop_deleted([message.key], message.replica)
+
+    def _drop_deleted(self, keys: Iterable[ObjectKey], replica: Replica) -> None:
+        """Tell a replica which of its copies are of deleted objects."""
+        for key in keys if self._cell.options.repair else ():
+            if self._cell.holdings.index.deleted(key):
+                self._cell.router.send_to_node(replica.node, replica.cell, DropCopy(key))
 
     def _ask_for_unknown(self, arrival: Arrival, message: LocationUpdate) -> None:
         """A cell that was empty for a while may have lost what returning nodes still have. A proxy may hold the same

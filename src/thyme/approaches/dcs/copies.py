@@ -15,7 +15,7 @@ from thyme.approaches.partial_contents import key_of_draft
 from thyme.host import Host
 from thyme.model.bounded import Bounded
 from thyme.model.ids import ObjectKey
-from thyme.model.objects import Metadata
+from thyme.model.objects import Metadata, Replica
 
 OWN = "own object"
 REPLICA = "replica"
@@ -24,6 +24,7 @@ HELD = "held object"
 MAX_DELETED = 1_000
 """Deleted own objects of which cells can be reminded; the oldest are forgotten."""
 _metadata = msgspec.msgpack.Decoder(Metadata)
+_replicas = msgspec.msgpack.Decoder(tuple[Replica, ...])
 
 
 class Copies:
@@ -60,9 +61,15 @@ class Copies:
         own = self.own(key.oid) if key.owner == self._node else None
         return own if value is None else _metadata.decode(value)
 
-    def hold(self, key: ObjectKey) -> None:
-        """This node has a copy as one of the object's holders."""
-        self._store.put(HELD, str(key), b"")
+    def hold(self, key: ObjectKey, asked: tuple[Replica, ...] = ()) -> None:
+        """This node has a copy as one of the object's holders, and asked others to be one."""
+        if asked or not self.is_held(key):
+            self._store.put(HELD, str(key), msgspec.msgpack.encode(asked))
+
+    def asked(self, key: ObjectKey) -> tuple[Replica, ...]:
+        """Those that this node asked to hold an object."""
+        value = self._store.get(HELD, str(key))
+        return _replicas.decode(value) if value else ()
 
     def is_held(self, key: ObjectKey) -> bool:
         return self._store.get(HELD, str(key)) is not None

@@ -8,6 +8,9 @@ the list falls silent, when its own content is damaged, and when it starts. It a
 those that fell silent, and has neighbours keep what is missing, until there are enough or its checks are over.
 
 Holders keep their copies wherever they walk: what moves is their place in the list, not the content.
+
+A deletion goes to the replicas of the list (`broker`), and from whoever asked a holder to that holder, since the list
+is bounded. A cell that a holder reports its copy to tells it of the deletion, too.
 """
 
 from __future__ import annotations
@@ -19,13 +22,14 @@ import msgspec
 
 from thyme.approaches.dcs.cell import Cell
 from thyme.approaches.dcs.copies import Copies
+from thyme.approaches.dcs.keys import merged
 from thyme.approaches.dcs.replicas import Replicas
 from thyme.approaches.interface import ignore
 from thyme.model.bounded import Bounded
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.objects import Metadata, Replica
 from thyme.routing.cells.addresses import Arrival
-from thyme.wire.cells import KeepCopy
+from thyme.wire.cells import CellAnswer, DropCopy, KeepCopy
 
 CHECK_S = 60.0
 """How long a holder waits, give or take a quarter, before it counts the others: they may be back, or more by then."""
@@ -33,6 +37,8 @@ CHECKS = 5
 """How often it counts before it leaves it at that."""
 SPACING_S = 0.1
 """Between the counts of two objects that become due together."""
+MAX_ASKED = 16
+"""Nodes asked to hold an object that are remembered, the latest."""
 MAX_SILENT = 64
 """Silent nodes that are remembered, the latest."""
 
@@ -50,6 +56,7 @@ class Holders:
         """Objects whose holders are counted after the wait."""
         self._silent: Bounded[NodeId, None] = Bounded(MAX_SILENT, renewing=True)
         cell.hear(KeepCopy, self._on_keep)
+        cell.hear(DropCopy, self._on_drop)
         cell.silent.then(self._on_silent)
         cell.lost.then(lambda key: self._count_soon([key] if self._copies.is_held(key) else []))
 
@@ -90,6 +97,8 @@ class Holders:
         self._replicas.keep_copy(metadata, ignore)
 
         def found(fresh: Metadata | None, deleted: bool) -> None:
+            if deleted:
+                self._replicas.report_copy(metadata)  # a cell answers with the deletion and its proof
             if deleted or not self._copies.is_held(key):
                 return
             listed = fresh or metadata
@@ -107,7 +116,9 @@ class Holders:
         return node in self._silent and self._cell.beacons.neighbour(node) is None
 
     def _ask(self, metadata: Metadata, known: set[NodeId], lacking: int) -> None:
-        """Ask members of this cell, otherwise neighbours in other cells."""
+        """Ask members of this cell, otherwise neighbours in other cells, unless the object was deleted meanwhile."""
+        if not self._copies.is_held(metadata.key):
+            return
         near = [self._cell.place, *self._cell.grid.around(self._cell.place)]
         nodes = [Replica(node, cell) for cell in near for node in self._cell.members_of(cell) if node not in known]
         asked = nodes[:lacking]
@@ -116,6 +127,23 @@ class Holders:
         told = msgspec.structs.replace(metadata, replicas=(here, *there, *asked))
         for replica in asked:
             self._cell.router.send_to_node(replica.node, replica.cell, KeepCopy(told))
+        remembered = merged(self._copies.asked(metadata.key), tuple(asked), MAX_ASKED)
+        self._copies.hold(metadata.key, remembered)
+
+    def tell_of_deletion(self, key: ObjectKey) -> None:
+        """Tell those that this node asked to hold an object, until they answer."""
+        for replica in self._copies.asked(key):
+            self._cell.requests.begin(partial(self._tell, replica, key), ignore)
+
+    def _tell(self, replica: Replica, key: ObjectKey, request: int) -> None:
+        self._cell.router.send_to_node(replica.node, replica.cell, DropCopy(key, request))
+
+    def _on_drop(self, arrival: Arrival, message: DropCopy) -> None:
+        if message.request >= 0:
+            self._cell.answer(arrival, CellAnswer(message.request, self._cell.place))
+        if message.key.owner != self._host.node and message.key in self._copies:
+            self.tell_of_deletion(message.key)
+            self._replicas.drop_copy(message.key)
 
     def _on_keep(self, arrival: Arrival, message: KeepCopy) -> None:
         metadata = message.metadata

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 
 import msgspec
 
@@ -49,17 +50,19 @@ class Locations:
 
     def _on_settled(self, alone: bool) -> None:
         """A node that starts or returns updates all cells, whatever it reported while moving. Later it lists its copies
-        where it stays for long; own ones also if a cell has not answered yet."""
+        where it stays for long; others only if it is one of the object's holders, or its owner and a cell has not
+        answered yet."""
         options, named = self._cell.options, self._cell.named
         if not self._settled:
             named.clear()
             self._settled = True
         stays = self._cell.stay_s >= options.list_stay_s
         unnamed = (metadata for metadata in self._copies.owned() if metadata.key not in named)
-        self._tell(self._copies if stays else unnamed)
+        others = {metadata.key: metadata for metadata in chain(unnamed, self._copies.held())}
+        self._tell(self._copies if stays else others.values())
 
     def _on_crossed(self) -> None:
-        self._tell(())
+        self._tell(self._copies.held())
 
     def _on_forgotten(self, cell: CellId) -> None:
         """A cell has lost its members: send its current proxy what it should know of this node."""

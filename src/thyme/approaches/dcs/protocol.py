@@ -125,6 +125,7 @@ class CellStorage(ReactiveStore):
     def _delete(self, key: ObjectKey, done: Done) -> None:
         metadata = self._copies.own(key.oid)
         assert metadata is not None, "only an own object is deleted"
+        self._holders.tell_of_deletion(key)
         self._replicas.drop_own(key)
         self._copies.delete_own(metadata)
         cells = cells_of_tags(self.cell.grid, metadata.tags)

@@ -26,7 +26,7 @@ from thyme.approaches.transfers.fetching import Progress
 from thyme.model.ids import CellId, ObjectKey
 from thyme.model.objects import Content, DataObject, Metadata, Replica
 from thyme.routing.cells.addresses import Arrival, Destination, Form
-from thyme.wire.cells import WHOLE_CELL, CellState, DropCopy, PartFor, ReplicaAdded
+from thyme.wire.cells import WHOLE_CELL, CellState, PartFor, ReplicaAdded
 from thyme.wire.storage import PartRequest
 
 
@@ -46,7 +46,6 @@ class Replicas:
         cell.discarded.then(self._on_discarded)
         cell.hear(PartRequest, self._on_part_request)
         cell.serve(PartFor, self._on_part_for)
-        cell.hear(DropCopy, self._on_drop)
 
     def keep_own(self, metadata: Metadata, data: Content, done: Done = ignore) -> None:
         """Keep an object of this node's user and, unless only its owner keeps it, replicate it in the cell. `done` is
@@ -217,6 +216,10 @@ class Replicas:
             return
         self._note_copy(metadata)
         self._cell.named[metadata.key] = self._cell.place
+        self.report_copy(metadata)
+
+    def report_copy(self, metadata: Metadata) -> None:
+        """Tell the cells of an object's metadata that this node has a copy."""
         added = ReplicaAdded(metadata.key, Replica(self._cell.host.node, self._cell.place))
         self._cell.router.send_to_many(map(Destination, cells_of_tags(self._cell.grid, metadata.tags)), added)
 
@@ -231,7 +234,3 @@ class Replicas:
                     self._copies.put_retrieved(fresh)
 
             self._lookups.ask_cells(metadata, found)
-
-    def _on_drop(self, arrival: Arrival, message: DropCopy) -> None:
-        if message.key.owner != self._cell.host.node and message.key in self._copies:
-            self.drop_copy(message.key)
