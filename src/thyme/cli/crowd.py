@@ -57,11 +57,24 @@ def crowd(
 
       thyme crowd --nodes 16 --approach ls --kill 3 --cut 20-40 --walk 4
     """
-    from thyme.live.emulation.trial import write_events
+    from thyme.live.emulation.area import AirOptions, MediumOptions
+    from thyme.live.emulation.stage import StageOptions
+    from thyme.live.emulation.trial import TrialOptions, WorkloadOptions, write_events
     from thyme.live.loop import run
+    from thyme.routing.cells.grid import cell_side_m
+    from thyme.world.venue import venue_for
 
-    options = _options(
-        nodes, approach, area, range_m, loss, delay, channel, seconds, rate, walk, kill, cut, setting, seed
+    cell_m = round(cell_side_m(range_m), 1)
+    venue = venue_for(nodes, cell_m=cell_m)
+    width_m, height_m = metres_by_metres(area, "--area") if area else (venue.width_m, venue.height_m)
+    options = TrialOptions(
+        nodes,
+        AirOptions(width_m, height_m, range_m, loss, delay, delay / 2.0, MediumOptions(rate_mbps=channel)),
+        StageOptions(approach, _settings(approach, setting, width_m, height_m, cell_m), seed),
+        WorkloadOptions(duration_s=seconds, inserts_per_s=rate),
+        walkers=walk,
+        kills=kill,
+        cut=pair_of(cut, "-", "--cut", "seconds, such as 20-40") if cut else None,
     )
     if (out / "logs").exists():
         raise InputError(f"{out} already holds a trial; choose another folder with --out, or remove it")
@@ -92,42 +105,6 @@ async def _play(options: TrialOptions, out: Path, chart: str, stay: bool) -> tup
             drawn.tell(text)
 
         return trial, await trial.run(tell, stay=stay)
-
-
-def _options(
-    nodes: int,
-    approach: str,
-    area: str,
-    range_m: float,
-    loss: float,
-    delay_s: float,
-    channel_mbps: float,
-    seconds: float,
-    rate: float,
-    walkers: int,
-    kills: int,
-    cut: str,
-    setting: list[str] | None,
-    seed: int,
-) -> TrialOptions:
-    from thyme.live.emulation.area import AirOptions, MediumOptions
-    from thyme.live.emulation.stage import StageOptions
-    from thyme.live.emulation.trial import TrialOptions, WorkloadOptions
-    from thyme.routing.cells.grid import cell_side_m
-    from thyme.world.venue import venue_for
-
-    cell_m = round(cell_side_m(range_m), 1)
-    venue = venue_for(nodes, cell_m=cell_m)
-    width_m, height_m = metres_by_metres(area, "--area") if area else (venue.width_m, venue.height_m)
-    return TrialOptions(
-        nodes,
-        AirOptions(width_m, height_m, range_m, loss, delay_s, delay_s / 2.0, MediumOptions(rate_mbps=channel_mbps)),
-        StageOptions(approach, _settings(approach, setting, width_m, height_m, cell_m), seed),
-        WorkloadOptions(duration_s=seconds, inserts_per_s=rate),
-        walkers=walkers,
-        kills=kills,
-        cut=pair_of(cut, "-", "--cut", "seconds, such as 20-40") if cut else None,
-    )
 
 
 def _settings(approach: str, given: list[str] | None, width_m: float, height_m: float, cell_m: float) -> dict[str, Any]:
