@@ -31,14 +31,12 @@ from thyme.live.http.endpoints import Endpoint, answer_error, document, routes_o
 from thyme.live.http.guard import Admit, Guard, kept_token
 from thyme.live.http.interface import NodeInterface, endpoints_of
 from thyme.live.http.limits import JSON_BYTES, UNSENT_S, HttpOptions
-from thyme.live.http.serving import QuietServer
-from thyme.live.link.addresses import parse_address
+from thyme.live.http.serving import BACKLOG, QuietServer, config_of, page_socket
 from thyme.live.node.node import Node
 from thyme.live.views import SessionView
 from thyme.model.errors import InputError
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-BACKLOG = 128
 START_LOOK_S = 0.005
 MAX_SOCKET_PATH_BYTES = 100
 """Longest path of a Unix socket on all systems."""
@@ -111,9 +109,9 @@ class HttpServer:
         bound: list[tuple[socket.socket, str]] = []
         try:
             if self._listen:
-                bound.append((_tcp_socket(self._listen), "http"))
+                bound.append((page_socket(self._listen, "--http"), "http"))
             if self._secure is not None:
-                bound.append((_tcp_socket(self._secure.listen), "https"))
+                bound.append((page_socket(self._secure.listen, "--http"), "https"))
             if self._unix is not None:
                 bound.append((_unix_socket(self._unix), ""))
         except BaseException:
@@ -183,14 +181,9 @@ class HttpServer:
         return Starlette(routes=[*routes, *self._more_routes], exception_handlers=faults)
 
     async def _serve(self, bound: socket.socket, app: ASGIApp, secure: Secure | None) -> None:
-        config = uvicorn.Config(
+        config = config_of(
             app,
             http=_bounded_protocol(self._options),
-            loop="none",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=UNSENT_S,
@@ -259,23 +252,6 @@ def _bounded_protocol(options: HttpOptions) -> type[H11Protocol]:
     opened: dict[BoundedProtocol, None] = {}
     """In the order in which they came."""
     return BoundedProtocol
-
-
-def _tcp_socket(listen: str) -> socket.socket:
-    host, port = parse_address(listen, "--http", any_port=True)
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen(BACKLOG)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        raise InputError(f"cannot serve on {listen}: {error.strerror or error}") from error
-    return bound
 
 
 def _unix_socket(path: Path) -> socket.socket:
