@@ -32,7 +32,8 @@ async def gallery(
     first: NewGallery = GALLERY,
     limits: GalleryOptions = LIMITS,
 ) -> AsyncIterator[Application]:
-    """A gallery whose node has joined."""
+    """A gallery whose node has joined, and whose subscription stands: an object that is inserted at the same instant is
+    notified seconds later."""
     opened = asyncio.Event()
     options = ApplicationOptions(
         folder=folder,
@@ -52,6 +53,9 @@ async def gallery(
         if life.done():
             await life
         await node_of(application).device.joined.wait()
+        assert application.sessions is not None
+        while subscribe and not application.sessions.subscriptions(application.sessions.host):
+            await asyncio.sleep(0.01)
         yield application
     finally:
         life.cancel()

@@ -127,6 +127,11 @@ def test_an_outsider_of_a_closed_namespace_silences_nobody(approach: str) -> Non
     assert verdict.states["datagrams replayed"] > 500
 
 
+def test_two_cells_that_fall_apart_and_come_together_again_lose_nothing() -> None:
+    places = ((10.0, 20.0), (20.0, 20.0), (60.0, 20.0), (70.0, 20.0))
+    assert judge_history(history("dcs", Partition(20.0, 2, 15.0), Partition(45.0, 3, 10.0), places=places)).broken == []
+
+
 def test_nodes_in_several_cells_hand_over_what_they_keep() -> None:
     corners = ((10.0, 10.0), (70.0, 10.0), (10.0, 70.0), (70.0, 70.0))
     there, back = Walk(18.0, 0, 10.0, (78.0, 20.0)), Walk(40.0, 0, 10.0, (10.0, 10.0))
