@@ -68,6 +68,15 @@ def test_a_source_that_sends_something_else_is_passed_over() -> None:
         assert set(sources.asked) == {"false", "true"}
 
 
+def test_an_answer_about_another_object_is_ignored() -> None:
+    def first_about_another(reply: PartReply) -> PartReply:
+        first = len(sources.asked) == 1
+        return msgspec.structs.replace(reply, key=ObjectKey("other", NodeId(1)), found=False) if first else reply
+
+    sources = Sources({"a": first_about_another})
+    assert sources.fetch() == (Outcome(), DATA)
+
+
 def test_without_a_source_that_has_the_object_its_fetching_fails() -> None:
     for falsely in (emptily, at_length, wrongly):
         assert Sources({"one": falsely, "two": falsely}).fetch() == (Outcome(Failure.DAMAGED), b"")

@@ -236,7 +236,7 @@ class Fetches(Generic[Source]):
         if self._transfers.on_reply(reply):
             return
         fetch = self._fetches.get(reply.request)
-        if fetch is None:
+        if fetch is None or reply.key != fetch.metadata.key:
             return
         if not reply.found or reply.total_bytes != len(fetch.data):
             self._requests.resolve(reply.request, Outcome(failure_of(reply)))

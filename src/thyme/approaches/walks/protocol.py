@@ -38,12 +38,12 @@ from thyme.approaches.walks.membership import Membership, WalkCallbacks
 from thyme.approaches.walks.options import ADVERTS_PER_FRAME, DirectionalWalksOptions
 from thyme.approaches.walks.upkeep import Upkeep
 from thyme.approaches.walks.walker import Walker
-from thyme.host import Host
+from thyme.host import Host, StoreFull
 from thyme.model.bounded import Bounded
 from thyme.model.errors import InputError
-from thyme.model.ids import NodeId, ObjectKey
+from thyme.model.ids import NodeId, ObjectKey, SubscriptionKey
 from thyme.model.objects import Content, Metadata
-from thyme.model.records import Joined
+from thyme.model.records import Counted, Joined, TrafficKind
 from thyme.model.subscriptions import Subscription
 from thyme.wire.message import Message
 from thyme.wire.storage import PartReply, PartRequest
@@ -52,6 +52,8 @@ from thyme.wire.walks import Advert, Advertised, Event, Fetch, Fetched, Present,
 ASKED = "walks subscription asked"
 """When a subscription was made, by its number."""
 
+REFUSED_S = 5.0
+"""How long to wait after the disk refused an event, before the subscription is advertised again."""
 AGAIN_S = 2.0
 """A node that was cut off walks again within so long: nodes beyond it have learnt of it by then."""
 
@@ -92,6 +94,8 @@ class DirectionalWalks(ReactiveStore):
         self._passages = Passages(self.options.events_remembered)
         self._asked: Bounded[int, None] = Bounded(self.options.retry.pending)
         self._outbox = Outbox(host, self.options.filters, self.options.published)
+        self._refused: set[SubscriptionKey] = set()
+        """Subscriptions whose events the disk refused."""
         self.forwarded = 0
         self.dead_ends = 0
 
@@ -282,7 +286,7 @@ class DirectionalWalks(ReactiveStore):
         metadata = event.metadata
         if not self._passages.spread(metadata.key, source):
             return
-        wanted = [self._inbox.accept(own.subscription.key, metadata, event.hops) for own in self._inbox]
+        wanted = [self._accept(own.subscription.key, event) for own in self._inbox]
         onward = self.branches.matching(metadata.tags, source)
         for branch in onward:
             self.forwarded += 1
@@ -295,12 +299,29 @@ class DirectionalWalks(ReactiveStore):
         assert event.to is not None
         self._passages.note(event.metadata.key, source)
         if event.to.subscriber == self.node:
-            self._inbox.accept(event.to, event.metadata, event.hops)
+            self._accept(event.to, event)
             return
         branch = self.branches.way_to(event.to)
         if branch is not None and branch != source:
             self.forwarded += 1
             self._send(branch, msgspec.structs.replace(event, hops=event.hops + 1))
+
+    def _accept(self, key: SubscriptionKey, event: Event) -> bool:
+        try:
+            return self._inbox.accept(key, event.metadata, event.hops)
+        except StoreFull:
+            self.host.record(Counted(TrafficKind.DROPPED, "Event", reason="the store is full"))
+            if key not in self._refused:
+                self._refused.add(key)
+                self.host.after(REFUSED_S, lambda: self._advertise_again(key))
+            return True
+
+    def _advertise_again(self, key: SubscriptionKey) -> None:
+        """The disk refused events for this subscription: publishers send theirs again to a later advert."""
+        self._refused.discard(key)
+        own = self._inbox.find(key)
+        if own is not None:
+            self._advertise(self._advert(own.subscription))
 
     def _send(self, branch: NodeId, message: Message, tries: int = 1) -> None:
         def failed() -> None:
