@@ -97,13 +97,18 @@ class Results:
         return tidy_csv(["approach", *self.plan.columns], self.rows())
 
 
-def tidy_csv(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """`metrics.csv`: the given columns, then those of a summary."""
+def csv_text(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     sink = io.StringIO()
-    writer = csv.DictWriter(sink, [*columns, *SUMMARY_NAMES], lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(names)
     writer.writerows(rows)
     return sink.getvalue()
+
+
+def tidy_csv(columns: Iterable[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """`metrics.csv`: the given columns, then those of a summary."""
+    names = [*columns, *SUMMARY_NAMES]
+    return csv_text(names, ([row.get(name, "") for name in names] for row in rows))
 
 
 def tidy_row(columns: Mapping[str, object], metric: str, summary: Summary) -> dict[str, str]:

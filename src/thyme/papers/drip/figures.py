@@ -13,8 +13,6 @@ becomes negative from l = 6 on.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from itertools import combinations
 from math import log, pi, sqrt
@@ -33,6 +31,7 @@ from thyme.papers.panels import DPI, blank_panels, caption_of, draw_runs
 from thyme.sim.run import movement_for
 from thyme.sim.scenario import Scenario
 from thyme.study.figures.pictures import COLOURS, MARKERS, STYLE, Picture, to_picture
+from thyme.study.results import csv_text
 
 
 class Delays(msgspec.Struct, frozen=True):
@@ -127,11 +126,8 @@ def drip_figures(points: Sequence[DripPoint], found: Found) -> list[Picture]:
 
 def points_csv(points: Sequence[DripPoint], found: Found) -> str:
     """One row per point that was run: means over runs, and the deviation of the delay."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["figure", "series", "k", "runs", "coverage", "delay_s", "delay_deviation_s", "delivery", "frames"]
-    )  # fmt: skip
+    names = ["figure", "series", "k", "runs", "coverage", "delay_s", "delay_deviation_s", "delivery", "frames"]
+    rows: list[list[object]] = []
     for point in points:
         runs = found.get(point.key, ())
         if runs:
@@ -140,9 +136,9 @@ def points_csv(points: Sequence[DripPoint], found: Found) -> str:
                 np.mean([run.coverage for run in runs]), np.mean(delay_s), np.std(delay_s),
                 np.mean([run.delivery for run in runs]), np.mean([run.frames for run in runs]),
             ]  # fmt: skip
-            row = [f"{float(number):.6g}" for number in numbers]
-            writer.writerow([point.figure, point.series, point.x, len(runs), *row])
-    return text.getvalue()
+            told = [f"{float(number):.6g}" for number in numbers]
+            rows.append([point.figure, point.series, point.x, len(runs), *told])
+    return csv_text(names, rows)
 
 
 def analysis_table(points: Sequence[DripPoint], found: Found) -> list[Analysed]:
@@ -168,12 +164,8 @@ def analysis_table(points: Sequence[DripPoint], found: Found) -> list[Analysed]:
 
 
 def analysis_csv(rows: Sequence[Analysed]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = [field.name for field in msgspec.structs.fields(Analysed)]
-    writer.writerow(names)
-    writer.writerows([f"{getattr(row, name):.6g}" for name in names] for row in rows)
-    return text.getvalue()
+    names = Analysed.__struct_fields__
+    return csv_text(names, ([f"{getattr(row, name):.6g}" for name in names] for row in rows))
 
 
 def meeting_time_s(scenario: Scenario) -> float:

@@ -7,8 +7,6 @@ the paper states in numbers.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 
 import matplotlib as mpl
@@ -19,6 +17,7 @@ from matplotlib.axes import Axes
 from thyme.papers.panels import DPI, blank_panels, caption_of, draw_runs
 from thyme.papers.socialcast.points import PREDICTION, RANDOM, SocialMeasure, SocialPoint
 from thyme.study.figures.pictures import COLOURS, STYLE, Picture, to_picture
+from thyme.study.results import csv_text
 
 PANEL_IN = (4.6, 3.3)
 
@@ -83,12 +82,11 @@ def socialcast_figures(points: Sequence[SocialPoint], found: Found) -> list[Pict
 
 def points_csv(points: Sequence[SocialPoint], found: Found) -> str:
     """One row per point that was run: means over runs, and the deviation of delivery."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["figure", "series", "x", "runs", "delivery", "delivery_deviation", "traffic", "latency_s", "largest_hops",
-         "buffer_below_5", "buffer_below_10", "buffer_above_30"]
-    )  # fmt: skip
+    names = [
+        "figure", "series", "x", "runs", "delivery", "delivery_deviation", "traffic", "latency_s", "largest_hops",
+        "buffer_below_5", "buffer_below_10", "buffer_above_30",
+    ]  # fmt: skip
+    rows: list[list[object]] = []
     for point in points:
         runs = found.get(point.key, ())
         if not runs:
@@ -100,9 +98,9 @@ def points_csv(points: Sequence[SocialPoint], found: Found) -> str:
             np.mean([run.latency_s for run in runs]), max((hop for run in runs for hop in run.hops), default=0),
             (buffers < 5).mean(), (buffers < 10).mean(), (buffers > 30).mean(),
         ]  # fmt: skip
-        row = [f"{float(number):.6g}" for number in numbers]
-        writer.writerow([point.figure, point.series, f"{point.x:g}", len(runs), *row])
-    return text.getvalue()
+        told = [f"{float(number):.6g}" for number in numbers]
+        rows.append([point.figure, point.series, f"{point.x:g}", len(runs), *told])
+    return csv_text(names, rows)
 
 
 def _lines(figure: str, layout: _Layout, points: Sequence[SocialPoint], found: Found) -> Picture:

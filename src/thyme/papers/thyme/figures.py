@@ -7,8 +7,6 @@ Table 6.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from math import log, sqrt
 from typing import TYPE_CHECKING
@@ -36,6 +34,7 @@ from thyme.papers.thyme.analysis import (
 )
 from thyme.papers.thyme.crowds import CrowdTraffic, Shared
 from thyme.study.figures.pictures import APPROACH_COLOURS, COLOURS, INK, MARKERS, MUTED, STYLE, Picture, to_picture
+from thyme.study.results import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,9 +87,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 def analysis_csv(found: Sequence[Counts]) -> str:
     """A row per approach, size and cost: the measurement, the paper's formula, and the formula scaled."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["approach", "nodes", "cost", "measured", "least", "most", "formula", "scaled"])
+    rows: list[list[object]] = []
     for counts in found:
         scale = counts.scale()
         for nodes in counts.sizes:
@@ -98,14 +95,14 @@ def analysis_csv(found: Sequence[Counts]) -> str:
                 values = counts.each(cost, nodes)
                 formulas = (counts.formula(cost, nodes, Scale()), counts.formula(cost, nodes, scale))
                 numbers = (counts.mean(cost, nodes), min(values), max(values), *formulas)
-                writer.writerow([counts.approach, nodes, cost.value, *(f"{number:.2f}" for number in numbers)])
+                rows.append([counts.approach, nodes, cost.value, *(f"{number:.2f}" for number in numbers)])
             runs = [run for run in counts.runs if run.nodes == nodes]
             busiest = [float(run.hot_spot) for run in runs]
             k = float(runs[0].operations)
             bound = hot_spot(counts.approach, Load(nodes, k, k, k, k, counts.per_cell))
             numbers = (sum(busiest) / len(busiest), min(busiest), max(busiest), bound, bound)
-            writer.writerow([counts.approach, nodes, "hot spot", *(f"{number:.2f}" for number in numbers)])
-    return text.getvalue()
+            rows.append([counts.approach, nodes, "hot spot", *(f"{number:.2f}" for number in numbers)])
+    return csv_text(["approach", "nodes", "cost", "measured", "least", "most", "formula", "scaled"], rows)
 
 
 def messages_figure(found: Sequence[Counts]) -> Picture:

@@ -7,8 +7,6 @@ which of the paper's statements each one reproduces.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,6 +27,7 @@ from thyme.pipeline.spark.lazy_session import LazySession
 from thyme.study.claims import Claim
 from thyme.study.folder import RUNS
 from thyme.study.report.tables import FailedRun
+from thyme.study.results import csv_text
 
 COMPARED_COUNTS = (2, 3, 4, 5, 7, 10, 20, 50, 100, 250, 500)
 
@@ -142,12 +141,9 @@ def write_readings(compared: Sequence[tuple[Variant, Sequence[Claim]]], data: Pa
 
 def readings_csv(compared: Sequence[tuple[Variant, Sequence[Claim]]]) -> str:
     """One row per reading and claim."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["reading", "claim", "statement", "measured", "holds"])
-    for variant, results in compared:
-        for result in results:
-            writer.writerow(
-                [variant.name, result.id, result.statement, result.measured, "yes" if result.holds else "no"]
-            )
-    return text.getvalue()
+    rows = (
+        [variant.name, result.id, result.statement, result.measured, "yes" if result.holds else "no"]
+        for variant, results in compared
+        for result in results
+    )
+    return csv_text(["reading", "claim", "statement", "measured", "holds"], rows)

@@ -7,8 +7,6 @@ directional walks on the left, pure ones on the right. Works on the columns of a
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from thyme.papers.panels import DPI
 from thyme.papers.walks.points import Table, count_outliers
 from thyme.study.figures.pictures import COLOURS, INK, STYLE, Picture, to_picture
+from thyme.study.results import csv_text
 
 FEW_INITIATORS = 10
 PANEL_IN = (5.6, 2.9)
@@ -51,15 +50,16 @@ def walk_figures(table: Table) -> list[Picture]:
 def summary_csv(table: Table) -> str:
     """One row per point: how many overlays, and mean, deviation, quartiles and outliers of each measure."""
     parts = ("mean", "deviation", "min", "q1", "median", "q3", "max", "outliers")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["nodes", "kind", "initiators", "overlays", *(f"{measure}_{part}" for measure in MEASURES for part in parts)]
+    names = [f"{measure}_{part}" for measure in MEASURES for part in parts]
+    rows = (
+        [
+            *place.values(),
+            int(box.sum()),
+            *(number for measure in MEASURES for number in _describe(table[measure][box])),
+        ]
+        for place, box in boxes_of(table)
     )
-    for place, rows in boxes_of(table):
-        numbers = [number for measure in MEASURES for number in _describe(table[measure][rows])]
-        writer.writerow([*place.values(), int(rows.sum()), *numbers])
-    return text.getvalue()
+    return csv_text(["nodes", "kind", "initiators", "overlays", *names], rows)
 
 
 def boxes_of(table: Table) -> Iterator[tuple[dict[str, Any], NDArray[np.bool_]]]:
