@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import BROWSER, NO_BROWSER, browse
+from browsing import BROWSER, NO_BROWSER, PHONE, browse
 from build_site import DOCS, run_zensical, write_sources
 
 LOADED = re.compile(r'(?:<(?:script|img|source|iframe)[^>]*? src(?:set)?|<link[^>]*? href)="?(https?://[^"> ]+)')
@@ -37,6 +37,23 @@ def test_the_search_works_in_pages_opened_as_files(site: Path) -> None:
         await page.wait_for_url("**/reference/link.html*#partitions")
 
     browse(play)
+
+
+@pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)
+@pytest.mark.parametrize("part", ["tutorials", "guides", "reference", "explanation", "lab"])
+def test_no_page_is_wider_than_a_phone(site: Path, part: str) -> None:
+    """Wide tables and programs scroll by themselves."""
+    wide = []
+
+    async def visit(open_page: Any) -> None:
+        page = await open_page((site / "index.html").as_uri(), size=PHONE, ready="h1")
+        for file in sorted((site / part).rglob("*.html")):
+            await page.goto(file.as_uri())
+            if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                wide.append(file.name)
+
+    browse(visit)
+    assert wide == []
 
 
 @pytest.mark.parametrize("broken", ["[gone](gone.md)", "[gone](index.md#gone)"])
