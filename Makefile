@@ -10,8 +10,8 @@ BENCH := $(VENV)/.bench
 NS3 := .venv-ns3
 STUDY_OUT ?= out/study
 GALLERY ?= --demo --open
-# How many processes run tests: one more than there are cores, since some tests wait for live nodes.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# How many processes run tests: two more than there are cores, since some tests wait for live nodes.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 
 # `$(call setup,extras)` installs Thyme with these extras at the pinned versions. The installer's output goes to a log,
 # and only what is being fetched is shown, or the end of the log if something failed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -129,6 +130,19 @@ def test_one_liar_moves_nobody_and_a_newcomer_is_right(lie_s: float) -> None:
     newcomer = Member(4)
     newcomer.come(air, liar, *members)
     assert newcomer.off_s == pytest.approx(0.0, abs=0.3)
+
+
+def test_a_correction_that_no_clock_needs_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    air, (honest,) = crowd(0.0)
+    for node, correction_s in ((2, 1e300), (3, 90.0)):
+        liar = Member(node)
+        liar.come(air)
+        fields = partial(TimeFields, air.now_s, True, correction_s)
+        vars(liar.time)["reading"] = lambda asked_s, echo_s=0.0, fields=fields: fields(asked_s, echo_s)
+        air.greet(liar.core, honest.core)
+        air.run(2.0)
+    assert "90.0 s behind the time of this crowd" in caplog.text
+    assert "00000000" not in caplog.text
 
 
 def test_one_liar_alone_with_a_node_moves_it_slowly_and_not_for_ever() -> None:

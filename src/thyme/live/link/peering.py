@@ -23,7 +23,7 @@ from functools import partial
 import msgspec
 
 from thyme.live.link.addresses import Address, address_text
-from thyme.live.link.crowd_time import FAR_S, CrowdTime, TimeFields
+from thyme.live.link.crowd_time import FAR_S, LAST_S, CrowdTime, TimeFields
 from thyme.live.link.frames import EVERYBODY, Frame, Kind
 from thyme.live.link.greetings import GREETING_BYTES, Introduction, Questions, is_genuine, unpack_introduction
 from thyme.live.link.peers import Peer, Peers, Presence
@@ -325,7 +325,7 @@ class Peering:
             self.hello(other)
 
     def _tell_of_clock(self, frame: Frame, address: Address, theirs: TimeFields) -> None:
-        if abs(theirs.correction_s) > FAR_S:
+        if FAR_S < abs(theirs.correction_s) <= LAST_S:
             off = _off(-theirs.correction_s)
             self._warn(
                 f"the clock of {self._peers.called(frame.sender)} at {address_text(address)} is {off} the time "
