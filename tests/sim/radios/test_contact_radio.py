@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from presence import moving_nodes
 
 from thyme.model.errors import InputError
-from thyme.sim.radios.disc.contacts import ContactReach
-from thyme.sim.radios.disc.neighbours import Neighbours
+from thyme.sim.radios.disc.neighbours import ContactReach, Neighbours
 from thyme.sim.run import Run, contacts_in, movement_for, radio_for
 from thyme.sim.scenario import Scenario, scenario_of
 from thyme.world.contacts.contact_table import Contacts, contacts_from

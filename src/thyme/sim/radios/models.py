@@ -1,6 +1,7 @@
 """The only list of radio models, and how a scenario's model makes the radio of a run.
 
-Compiled code takes a while to load and is not needed to read a scenario, so radios are imported when they are made.
+The compiled code of 802.11g takes a while to load and is not needed to read a scenario, so it is imported when a radio
+is made.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from thyme.sim.energy import EnergyOptions
+from thyme.sim.radios.disc.neighbours import ContactReach
 from thyme.sim.radios.disc.radio import DiscOptions, DiscRadio
 from thyme.sim.radios.radio import Radio
 from thyme.sim.radios.wifi.profiles import WifiOptions, profile_named
@@ -30,8 +32,6 @@ class DiscModel(DiscOptions, frozen=True, tag_field="model", tag="disc"):
 
     def make(self, movement: Movement, contacts: Callable[[float], Contacts | None], seed: int) -> Radio:
         """The radio of a run; `contacts` returns the contacts for a range, if they are known in advance."""
-        from thyme.sim.radios.disc.contacts import ContactReach
-
         met = contacts(self.range_m)
         return DiscRadio(movement, self, seed, None if met is None else ContactReach(met))
 

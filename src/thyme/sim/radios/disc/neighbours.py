@@ -1,4 +1,4 @@
-"""Nodes within range of a node, by distance. If no node moves, each node's neighbours are computed once."""
+"""Nodes within range of a node, by distance or by contacts. If no node moves, neighbours are computed once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thyme.compiled import address_book
 from thyme.sim.radios.disc.neighbour_kernel import AROUND, LEG, SCALARS, SPOT, TABLES, reach, reach_one
+from thyme.world.contacts.contact_table import Contacts
 from thyme.world.movement import Movement
 
 MARGIN = 0.25
@@ -101,3 +102,54 @@ def _lay_squares(scalars: NDArray[np.void], movement: Movement, square_m: float)
     scalars["square_m"] = square_m
     scalars["across"], scalars["down"] = int(width_m / square_m) + 1, int(height_m / square_m) + 1
     return int(scalars["across"][0] * scalars["down"][0])
+
+
+class ContactReach:
+    """The nodes in contact with each other according to a table, for recorded contacts without positions, and for
+    moving crowds whose exact contacts were computed once: they are looked up instead of measured for every frame.
+
+    Queries must be in order of time. A contact includes the time of its end. Distances are unknown and count as 0,
+    which neglects up to a microsecond of propagation delay."""
+
+    def __init__(self, contacts: Contacts) -> None:
+        count = len(contacts)
+        at_s = np.concatenate((contacts.start_s, contacts.end_s))
+        starts = np.arange(2 * count) < count
+        order = np.lexsort((~starts, at_s))
+        columns = (at_s, starts, np.tile(contacts.a, 2), np.tile(contacts.b, 2))
+        self._changes = list(zip(*(column[order].tolist() for column in columns), strict=True))
+        """Starts and ends of contacts in order of time, starts first: time, whether it starts, and the two nodes."""
+        self._next = 0
+        self._near: list[set[int]] = [set() for _ in range(contacts.nodes)]
+        self._listed: list[Near | None] = [None] * contacts.nodes
+        self._nobody = _touching([])
+
+    def within(self, node: int, at_s: float) -> Near:
+        self._advance(at_s)
+        listed = self._listed[node]
+        if listed is None:
+            listed = self._listed[node] = _touching(sorted(self._near[node]))
+        return listed
+
+    def towards(self, node: int, other: int, at_s: float) -> Near:
+        self._advance(at_s)
+        return _touching([other]) if other in self._near[node] else self._nobody
+
+    def _advance(self, at_s: float) -> None:
+        changes = self._changes
+        while self._next < len(changes):
+            change_s, starts, a, b = changes[self._next]
+            if change_s > at_s or (not starts and change_s >= at_s):
+                return
+            self._next += 1
+            if starts:
+                self._near[a].add(b)
+                self._near[b].add(a)
+            else:
+                self._near[a].discard(b)
+                self._near[b].discard(a)
+            self._listed[a] = self._listed[b] = None
+
+
+def _touching(nodes: list[int]) -> Near:
+    return Near(np.array(nodes, np.int64), np.zeros(len(nodes)), len(nodes))
