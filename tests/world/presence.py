@@ -10,7 +10,9 @@ from thyme.world.movement import Movement
 
 
 def moving_nodes(movement: Movement, at_s: float) -> NDArray[np.bool_]:
-    return np.array([movement.moving(node, at_s) for node in range(movement.nodes)], dtype=np.bool_)
+    legs = movement.legs(at_s)
+    moving: NDArray[np.bool_] = (movement.vx_mps[legs] != 0.0) | (movement.vy_mps[legs] != 0.0)
+    return moving
 
 
 def is_on(churn: Churn, node: int, at_s: float) -> bool:

@@ -35,7 +35,6 @@ def test_all_positions_at_once_are_those_of_each_node(movement: Movement, at_s: 
     for node in range(movement.nodes):
         assert movement.position(node, at_s) == Point(*together[node].tolist())
         assert movement.leg(node, at_s) == movement.legs(at_s)[node]
-        assert movement.moving(node, at_s) == moving_nodes(movement, at_s)[node]
 
 
 def test_a_node_stands_at_its_first_place_before_its_first_leg() -> None:
@@ -46,8 +45,8 @@ def test_a_node_stands_at_its_first_place_before_its_first_leg() -> None:
 
 def test_a_leg_holds_from_its_own_start_on() -> None:
     movement = movement_of_legs(100.0, 100.0, [[Leg(0.0, 0.0, 0.0, 1.0, 0.0), Leg(10.0, 10.0, 0.0)]])
-    assert movement.moving(0, 9.99)
-    assert not movement.moving(0, 10.0)
+    assert moving_nodes(movement, 9.99)[0]
+    assert not moving_nodes(movement, 10.0)[0]
     assert movement.position(0, 1e6) == Point(10.0, 0.0)
 
 
@@ -56,7 +55,7 @@ def test_walk_is_at_each_waypoint_in_time() -> None:
     movement = movement_of_legs(100.0, 100.0, [walk(waypoints)])
     for at_s, x_m, y_m in waypoints:
         assert movement.position(0, at_s).distance_m(Point(x_m, y_m)) < 1e-9
-    assert not movement.moving(0, 12.0)
+    assert not moving_nodes(movement, 12.0)[0]
     assert movement.position(0, 17.5) == Point(21.0, 27.0)
 
 

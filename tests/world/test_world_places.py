@@ -26,24 +26,18 @@ from thyme.world.churn import (
 )
 from thyme.world.mobility.placement import read_places, read_topology, static, uniform_places, write_topology
 from thyme.world.streams import chosen, stream
-from thyme.world.venue import PAPER_AREAS_M, Venue, paper_venue, venue_for
+from thyme.world.venue import PAPER_AREAS_M, paper_venue, venue_for
 
 
 @pytest.mark.parametrize("nodes", PAPER_AREAS_M)
 def test_sizing_by_density_gives_the_papers_areas(nodes: int) -> None:
     assert venue_for(nodes) == paper_venue(nodes)
     assert paper_venue(nodes).nodes_per_cell(nodes) == 2.0
-    assert paper_venue(nodes).cells * 2 == nodes
 
 
 @given(st.integers(50, 5000))
 def test_any_crowd_gets_about_its_density(nodes: int) -> None:
     assert venue_for(nodes).nodes_per_cell(nodes) == pytest.approx(2.0, rel=0.1)
-
-
-def test_a_venue_counts_broken_cells() -> None:
-    venue = Venue(100.0, 40.0, 40.0)
-    assert (venue.columns, venue.rows) == (3, 1)
 
 
 def test_an_area_the_paper_does_not_give_is_refused() -> None:

@@ -71,10 +71,6 @@ class Movement:
             float(self.y_m[leg] + self.vy_mps[leg] * elapsed_s),
         )
 
-    def moving(self, node: int, at_s: float) -> bool:
-        leg = self.leg(node, at_s)
-        return bool(self.vx_mps[leg] != 0.0 or self.vy_mps[leg] != 0.0)
-
     def legs(self, at_s: float) -> Ints:
         """The leg of every node at one instant: one bisection for all nodes at once."""
         low, high = self.first[:-1].copy(), self.first[1:].copy()

@@ -6,7 +6,7 @@ The papers' areas are rectangles twice as wide as high with two nodes per 40 m c
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import sqrt
 
 import msgspec
 
@@ -38,18 +38,6 @@ class Venue(msgspec.Struct, frozen=True):
                 "all three must be positive"
             )
 
-    @property
-    def columns(self) -> int:
-        return ceil(self.width_m / self.cell_m - 1e-9)
-
-    @property
-    def rows(self) -> int:
-        return ceil(self.height_m / self.cell_m - 1e-9)
-
-    @property
-    def cells(self) -> int:
-        return self.columns * self.rows
-
     def nodes_per_cell(self, nodes: int) -> float:
         return nodes * self.cell_m**2 / (self.width_m * self.height_m)
 
@@ -62,18 +50,11 @@ def paper_venue(nodes: int) -> Venue:
     return Venue(*PAPER_AREAS_M[nodes])
 
 
-def venue_for(
-    nodes: int,
-    nodes_per_cell: float = PAPER_NODES_PER_CELL,
-    cell_m: float = PAPER_CELL_M,
-    aspect: float = 2.0,
-) -> Venue:
-    """A venue of whole cells, about `aspect` times as wide as high, in which `nodes` have that density."""
-    if nodes < 1 or nodes_per_cell <= 0.0 or aspect <= 0.0:
-        raise InputError(
-            f"venue for {nodes} nodes, {nodes_per_cell:g} per cell, aspect {aspect:g}: all must be positive"
-        )
+def venue_for(nodes: int, nodes_per_cell: float = PAPER_NODES_PER_CELL, cell_m: float = PAPER_CELL_M) -> Venue:
+    """A venue of whole cells, about twice as wide as high, in which `nodes` have that density."""
+    if nodes < 1 or nodes_per_cell <= 0.0:
+        raise InputError(f"venue for {nodes} nodes, {nodes_per_cell:g} per cell: both must be positive")
     cells = nodes / nodes_per_cell
-    rows = max(1, round(sqrt(cells / aspect)))
+    rows = max(1, round(sqrt(cells / 2.0)))
     columns = max(1, round(cells / rows))
     return Venue(columns * cell_m, rows * cell_m, cell_m)

@@ -193,8 +193,9 @@ def places_of(options: CrowdOptions, venue: Venue) -> Floats:
     if not options.even:
         return uniform_places(options.nodes, venue.width_m, venue.height_m, options.seed)
     within = np.array([stream(options.seed, "placement", node).random(2) for node in range(options.nodes)])
-    cells = np.arange(options.nodes) % venue.cells
-    corners = np.column_stack([cells % venue.columns, cells // venue.columns])
+    grid = Grid(venue.width_m, venue.height_m, venue.cell_m)
+    cells = np.arange(options.nodes) % grid.size
+    corners = np.column_stack([cells % grid.columns, cells // grid.columns])
     places: Floats = (corners + within) * venue.cell_m
     return places
 
