@@ -8,7 +8,7 @@ from net import FakeHost, Net
 
 from thyme.model.ids import CellId, NodeId
 from thyme.routing.cells.addresses import Arrival, GeographicOptions
-from thyme.routing.cells.beacons import Beacons
+from thyme.routing.cells.beacons import BeaconOptions, Beacons
 from thyme.routing.cells.geographic import GeographicRouter
 from thyme.routing.cells.grid import Grid
 from thyme.wire.geographic import CellPacket
@@ -28,11 +28,13 @@ def letter(number: int = 1) -> Message:
 class Person:
     """A node with beacons and geographic routing, and what has arrived at it."""
 
-    def __init__(self, host: FakeHost, grid: Grid, options: GeographicOptions | None) -> None:
+    def __init__(
+        self, host: FakeHost, grid: Grid, options: GeographicOptions | None, beacons: BeaconOptions | None
+    ) -> None:
         self.host = host
         self.arrivals: list[Arrival] = []
         self.refusals: list[tuple[NodeId, CellId, int]] = []
-        self.beacons = Beacons(host, grid)
+        self.beacons = Beacons(host, grid, options=beacons)
         self.router = GeographicRouter(host, grid, self.beacons, self.arrivals.append, self._refused, options)
         host.layers += [self.beacons, self.router]
         self.beacons.start()
@@ -52,11 +54,12 @@ class Crowd:
         places: Iterable[tuple[int, int]],
         options: GeographicOptions | None = None,
         seed: int = 1,
+        beacons: BeaconOptions | None = None,
     ) -> None:
         self.net = Net(seed=seed)
         self.grid = Grid(columns * CELL_M, rows * CELL_M, CELL_M)
         self.people = [
-            Person(self.net.add(i, (c + 0.5) * CELL_M, (r + 0.5) * CELL_M), self.grid, options)
+            Person(self.net.add(i, (c + 0.5) * CELL_M, (r + 0.5) * CELL_M), self.grid, options, beacons)
             for i, (c, r) in enumerate(places)
         ]
 

@@ -9,6 +9,7 @@ from thyme.model.errors import InputError
 from thyme.model.ids import CellId, NodeId
 from thyme.model.records import TrafficKind
 from thyme.routing.cells.addresses import Destination, Form, GeographicOptions
+from thyme.routing.cells.beacons import BeaconOptions
 from thyme.wire.geographic import CellPacket, Heading, NodeAbsent
 from thyme.wire.routing import Beacon
 
@@ -56,6 +57,21 @@ def test_a_message_reaches_its_node_in_a_shared_cell() -> None:
     crowd.settle()
     assert crowd.holders() == [6]
     assert crowd.people[6].arrivals[0].form is Form.NODE
+
+
+@pytest.mark.parametrize("heard_per_s", [0.0, 1.0])
+def test_where_beacons_are_rare_a_node_that_was_not_heard_yet_is_tried(heard_per_s: float) -> None:
+    crowd = Crowd(1, 1, [(0, 0)] * 12, beacons=BeaconOptions(heard_per_s=heard_per_s))
+    crowd.net.cut(0, 5)
+    crowd.people[6].host.on = False
+    crowd.warm()
+    crowd.net.mend(0, 5)
+    assert crowd.people[0].beacons.rare is (heard_per_s > 0.0)
+    crowd.people[0].router.send_to_node(NodeId(5), CellId(0), letter())
+    crowd.people[0].router.send_to_node(NodeId(6), CellId(0), letter())
+    crowd.net.run(crowd.net.now_s + 0.1)
+    absent = [node for node, _, _ in crowd.people[0].refusals]
+    assert (crowd.holders(), absent) == (([5], [6]) if heard_per_s else ([], [5, 6]))
 
 
 @pytest.mark.parametrize("target", [(5, 0), (5, 1)], ids=["populated cell", "empty cell"])
