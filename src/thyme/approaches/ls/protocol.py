@@ -29,7 +29,7 @@ from thyme.approaches.ls.agreement import Agreement, News
 from thyme.approaches.ls.answers import Answers
 from thyme.approaches.ls.joining import Joining
 from thyme.approaches.ls.known import Known
-from thyme.approaches.ls.notification_queues import MET_JITTER_S, NotificationQueues
+from thyme.approaches.ls.notification_queues import MEET_S, MET_JITTER_S, NotificationQueues
 from thyme.approaches.ls.options import LocalStorageOptions
 from thyme.approaches.pager import Pager
 from thyme.approaches.past import answer_in_pieces
@@ -40,7 +40,7 @@ from thyme.model.matching import Cursor, MatchingIndex, MatchingLimits
 from thyme.model.objects import Content, Metadata
 from thyme.model.subscriptions import Subscription
 from thyme.routing.broadcasts import BroadcastHandler
-from thyme.routing.flooding import Flooding
+from thyme.routing.flooding import MANY_NEIGHBOURS, Flooding
 from thyme.wire.local import Met, Told
 from thyme.wire.message import Message
 from thyme.wire.storage import (
@@ -307,15 +307,17 @@ class LocalStorage(ReactiveStore):
         self._known.interrupted.clear()
 
     def _on_met(self) -> None:
-        """A new neighbour is in range: announce it, unless another node does."""
-        met_s = self.host.now()
+        """A new neighbour is in range: announce it, unless another node does. The announcement before is heeded for a
+        second, in a crowd longer, and further ones wait."""
+        met_s, crowd = self.host.now(), max(1.0, self._agreement.neighbours / MANY_NEIGHBOURS)
+        wait_s = max(0.0, self._met_s + MEET_S * crowd - met_s)
 
         def say() -> None:
             if self._met_s < met_s:
                 self._flooding.flood(Met())
                 self._try_all()
 
-        self.host.after(self.host.random.uniform(0.0, MET_JITTER_S), say)
+        self.host.after(wait_s + self.host.random.uniform(0.0, MET_JITTER_S), say)
 
     def _try_all(self) -> None:
         self._met_s = self.host.now()
