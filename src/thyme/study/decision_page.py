@@ -20,8 +20,9 @@ INTRODUCTION = """\
 All six approaches run on the same posts and people, 20 to 1,000 of them, on 802.11g (range about 113 m). Each person
 posts about twice in ten minutes, subscribes once, and retrieves what they are notified of. Where photos are shared,
 one post in five is a photo. Each crowd has three placements; ranges go from the smallest to the largest result
-({origin}). The figures are in [`decision.csv`](../data/decision.csv). `thyme study map` prints this page, and answers
-for your own crowd: `thyme study map --people 60 --walking 0.5 --going leave`.
+({origin}). All three have the same posts and questions, so ranges do not show what other posts would cost. The
+figures are in [`decision.csv`](../data/decision.csv). `thyme study map` prints this page, and answers for your own
+crowd: `thyme study map --people 60 --walking 0.5 --going leave`.
 
 <picture><source media="(max-width: 640px)" srcset="../figures/decision_whole_narrow.png">
 <img alt="Which approach where" src="../figures/decision_whole.png"></picture>
