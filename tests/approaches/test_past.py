@@ -11,7 +11,7 @@ from test_inbox import ME, FakeHost, goal
 from thyme.approaches.inbox import Inbox
 from thyme.approaches.interface import Failure, Outcome
 from thyme.approaches.pager import Pager
-from thyme.approaches.past import PIECES_AT_ONCE, STREAM_MATCHES, STREAM_PIECES, answer_in_pieces
+from thyme.approaches.past import PIECES_AT_ONCE, STREAM_MATCHES, STREAM_PIECES, Past, answer_in_pieces
 from thyme.approaches.requests import Requests, RetryOptions
 from thyme.model.ids import NodeId, ObjectKey
 from thyme.model.matching import MatchingIndex
@@ -208,6 +208,16 @@ def test_pieces_that_overtook_a_late_one_are_told_with_it() -> None:
     assert world.told == []
     world.pager.on_piece(*late)
     assert (len(world.told), world.own.remaining) == (7, 0)
+
+
+def test_all_pieces_of_a_stream_may_overtake_the_first_one() -> None:
+    owner, past = NodeId(0), Past[NodeId](lambda *_: None)
+    index = World([[float(i) for i in range(500)]], 10, 1, 0.0).owners[0]
+    pieces = list(answer_in_pieces(index.search, goal(0), None, STREAM_MATCHES, PIECE, PLAIN.missing_bytes))
+    assert len(pieces) > 2 * PIECES_AT_ONCE
+    for piece in reversed(pieces[1:]):
+        assert past.arrive(owner, piece) == []
+    assert past.arrive(owner, pieces[0]) == pieces
 
 
 @given(st.lists(instants, min_size=1, max_size=3), st.integers(1, 40), st.sampled_from([0.0, 0.3]), st.integers(0, 10))

@@ -155,7 +155,7 @@ class Past(Generic[Source]):
         if end is not None and not _may_precede(stretch.cursor, _place(end.published_s, end.key)):
             return [piece]
         if piece.after is not None and piece.matches:
-            if len(stretch.early) >= PIECES_AT_ONCE:
+            if len(stretch.early) >= STREAM_PIECES:
                 stretch.early.clear()
             stretch.early[piece.after] = piece
         return []
