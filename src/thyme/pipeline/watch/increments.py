@@ -28,15 +28,13 @@ from thyme.model.errors import InputError
 from thyme.model.records import EVENT_COLUMNS
 
 LINES = ".jsonl"
+POSITIONS = "positions.msgpack"
 READ_BYTES = 4 * 1024 * 1024
 """How much of a log is in memory at a time; what goes on for longer without a line's end is passed on as it is."""
 TAIL_BYTES = 1_024
 PARQUET_ROWS = 10_000
 _COLUMNS = [name for name, _ in EVENT_COLUMNS]
 _encoder = msgspec.json.Encoder()
-
-
-POSITIONS = "positions.msgpack"
 
 
 class _Read(msgspec.Struct):
