@@ -50,7 +50,8 @@ class Learning:
     def _learn(self, state: CellState) -> None:
         holdings, here = self._cell.holdings, self._cell.id
         for deleted in state.deleted:
-            holdings.delete(deleted)
+            if holdings.delete(deleted) and self._cell.options.repair and deleted.key.owner != self._cell.host.node:
+                self._replicas.drop_copy(deleted.key)  # not listed if this node had it as a member
         for revoked in state.revoked:
             holdings.parts.revoke(revoked)
         for held in state.held:
