@@ -184,6 +184,8 @@ class Known:
         self._unlist(key)
         self._index.unsubscribe(key)
         self._host.store.remove(KIND, str(key))
+        if self._fresh.pop(key, None) is not None:
+            self._host.store.remove(FRESH, str(key))
 
     def _unlist(self, key: SubscriptionKey) -> None:
         self._drop_item(_number(key))
