@@ -118,8 +118,9 @@ def test_starting_finds_the_place_and_takes_up_what_was_held_there() -> None:
     assert not again.member
 
 
-def test_who_starts_elsewhere_keeps_no_content_for_the_cell_it_was_in() -> None:
-    lone = LoneCell()
+@pytest.mark.parametrize("walkers", [0, 2])
+def test_who_starts_elsewhere_keeps_what_it_held_for_its_old_cell_only_where_walkers_serve(walkers: int) -> None:
+    lone = LoneCell(walkers=walkers)
     lone.cell.holdings.restore(HERE)
     for oid in ("kept for the cell", "retrieved"):
         lone.cell.holdings.put_object(metadata_of(oid, "goal"), b"data")
@@ -128,7 +129,7 @@ def test_who_starts_elsewhere_keeps_no_content_for_the_cell_it_was_in() -> None:
     again = Cell(lone.host, lone.cell.options)
     Replicas(again, Copies(lone.host))
     again.start()
-    assert not again.contents.has(metadata_of("kept for the cell").key)
+    assert again.contents.has(metadata_of("kept for the cell").key) is bool(walkers)
     assert again.contents.has(metadata_of("retrieved").key)
 
 

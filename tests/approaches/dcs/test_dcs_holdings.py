@@ -70,14 +70,21 @@ def test_who_is_given_the_state_of_another_holds_the_same(news: list[CellState])
 
 @settings(deadline=None)
 @given(st.lists(NEWS, max_size=20))
-def test_a_member_that_restarts_in_its_cell_holds_what_it_held_and_nothing_elsewhere(news: list[CellState]) -> None:
+def test_a_restarted_member_holds_what_it_held_and_carries_it_to_another_cell_where_walkers_serve(
+    news: list[CellState],
+) -> None:
     lone = LoneCell()
     lone.cell.holdings.restore(HERE)
     before = told(lone.cell.holdings, news).digests.buckets()
-    for cell, expected in ((HERE, before), (CellId(3), empty().digests.buckets())):
-        back = Holdings(lone.host, lone.cell.contents, lone.cell.options)
-        back.restore(cell)
-        assert back.digests.buckets() == expected
+    assert lone.cell.options.walkers
+    papers = msgspec.structs.replace(lone.cell.options, walkers=0)
+    kept_elsewhere = ((lone.cell.options, before), (papers, empty().digests.buckets()))
+    for options, elsewhere in kept_elsewhere:
+        for cell, expected in ((HERE, before), (CellId(3), elsewhere)):
+            back = Holdings(lone.host, lone.cell.contents, options)
+            back.restore(cell)
+            assert back.digests.buckets() == expected
+            back.belong_to(HERE)
 
 
 @settings(deadline=None)

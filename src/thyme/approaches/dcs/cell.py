@@ -222,7 +222,7 @@ class Cell:
         self._place = self._place_number.value = place
 
     def start(self) -> None:
-        """The node is on: find its cell, and load what it held for that cell before a restart."""
+        """The node is on: find its cell, and load what it held before a restart."""
         self.place = self.beacons.at_position()
         self.discarded(self.holdings.restore(self.place))
         self.attend()

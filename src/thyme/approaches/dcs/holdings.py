@@ -66,9 +66,12 @@ class Holdings:
         return self._items.digests
 
     def restore(self, cell: CellId) -> list[Metadata]:
-        """Take up what was held for `cell` before a restart; what was held for another cell is dropped. The objects
-        among the latter, whose contents are still here, for this node may keep them for itself."""
+        """Take up what was held for `cell` before a restart. What was held for another cell is carried along where
+        walkers serve, for this node may have been the only holder, and dropped otherwise. The objects among what is
+        dropped, whose contents are still here, for this node may keep them for itself."""
         mine, others = self._items.take_saved(cell)
+        if self._options.walkers:
+            mine, others = mine + others, []
         for state in mine:
             self._restore_item(state)
         return [thing.metadata for state in others for thing in state.objects]
