@@ -35,8 +35,9 @@ KEPT_IN_ALL = 100_000
 """Notifications that wait for all subscribers together; one too many is sent once, and counted."""
 CROWDED = 500
 """With so many waiting for a subscriber that answers, further insertions wait."""
-MEET_S = 1.0
-"""All are tried at once at most this often."""
+MEET_S = 2.0
+"""All are tried at once at most this often. Each time a flood says so, one frame of each node: where links lose many
+frames, neighbours seem new again and again, and twice as many floods would be more than a quiet crowd may send."""
 MET_JITTER_S = 0.5
 """Longest random delay before a node floods that it has met another one; it does not if another node did so first."""
 MOST_AT_ONCE = 64

@@ -307,8 +307,8 @@ class LocalStorage(ReactiveStore):
         self._known.interrupted.clear()
 
     def _on_met(self) -> None:
-        """A new neighbour is in range: announce it, unless another node does. The announcement before is heeded for a
-        second, in a crowd longer, and further ones wait."""
+        """A new neighbour is in range: announce it, unless another node does. The announcement before is heeded for
+        `MEET_S`, in a crowd longer, and further ones wait."""
         met_s, crowd = self.host.now(), max(1.0, self._agreement.neighbours / MANY_NEIGHBOURS)
         wait_s = max(0.0, self._met_s + MEET_S * crowd - met_s)
 
