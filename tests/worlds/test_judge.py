@@ -158,6 +158,23 @@ def test_damaged_evidence_is_noticed(promise: str, damage: Callable[[Evidence], 
     assert promise in broken(world, evidence)
 
 
+@pytest.mark.parametrize(
+    ("sure", "apart", "judged"), [(True, False, True), (True, True, True), (False, False, True), (False, True, False)]
+)
+def test_a_lost_notification_is_noticed_unless_it_is_sent_once_and_into_a_fault(
+    sure: bool, apart: bool, judged: bool
+) -> None:
+    world = calm_world("ls")
+    world.given["settings"] = {"telling": {"sure": sure}}
+    if apart:
+        world.given["faults"] = [{"kind": "partition", "from_s": 84.0, "to_s": 95.0, "at_m": 40.0}]
+    evidence = play(world)
+    if sure or not apart:
+        assert "tells" not in broken(world, evidence)
+    _withhold(evidence)
+    assert ("tells" in broken(world, evidence)) == judged
+
+
 def test_what_lies_outside_of_its_frame_is_noticed() -> None:
     world = calm_world()
     evidence = play(world)

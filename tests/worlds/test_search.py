@@ -46,6 +46,10 @@ def test_worlds_are_valid_and_hold_every_trouble_and_operation() -> None:
     assert troubles == faults | {"churn", "movement", "clock_skew_s", "disk", "queue_frames", "crash"}
 
 
+def test_worlds_of_ls_have_the_notifications_of_live_nodes_or_of_the_paper() -> None:
+    assert {draw_world("ls", seed).given["settings"]["telling"]["sure"] for seed in range(1, 9)} == {True, False}
+
+
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_world_is_the_same_after_it_was_written_and_read(seed: int, tmp_path: Path) -> None:
     world = draw_world("dcs", seed)

@@ -68,7 +68,8 @@ class Case:
         disk = world.given.get("disk", {})
         self._undo_s = 2.0 * (disk.get("commit_s", 0.0) + disk.get("answer_s", 0.0))
         """Latest time until a device's write is durable: the batch before it, and its own."""
-        self.capabilities: Capabilities = find_approach(world.given["approach"]).capabilities
+        self._approach: str = world.given["approach"]
+        self.capabilities: Capabilities = find_approach(self._approach).capabilities
         self.servers = set(range(world.given["nodes"], self.crowd.nodes)) if self.capabilities.needs_server else set()
         self.reached: Counter[str] = Counter()
         """How often each state that a promise is about occurred."""
@@ -119,6 +120,11 @@ class Case:
         bounded = bounded or "published" in self.settings
         able = declared.answers_past and not declared.delivers_contents
         return able and not (self.settings.get("paper", False) or bounded or self.full_queues)
+
+    @property
+    def notifies_once(self) -> bool:
+        """Whether a notification without a route is lost, as in the paper of Thyme-LS (FGCS §9.3.1)."""
+        return self._approach == "ls" and not self.settings.get("telling", {}).get("sure", False)
 
     @property
     def small_parts(self) -> bool:

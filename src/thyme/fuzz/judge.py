@@ -37,7 +37,8 @@ queues or publishers that keep one object):
   if all nodes are on, none ever lost its store, and all pages came.
 - `tells`: at the end of a run that was settled for its last `TOLD_S`, with all nodes on, every active subscription was
   notified of every acknowledged, live and matching object, whichever came first, if no node ever lost its store and all
-  pages came.
+  pages came. Thyme-LS without `telling.sure`, whose notifications are sent once as in its paper, does not promise it of
+  what came within `SETTLED_S` after a fault or a switch, or before one.
 - `keeps`: some node has each acknowledged object, if no node ever lost its store.
 - `retrieves`: a retrieval succeeds if a connected node had the content throughout (in ES, a server), over links that
   lasted from `SETTLED_S` before the request.

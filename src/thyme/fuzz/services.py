@@ -21,6 +21,8 @@ FOUND_S = 45.0
 """Past matches are notified within this time, page after page."""
 TOLD_S = 50.0
 """In a crowd that was settled for this long, every active subscription was notified of every live object."""
+SENT_S = 10.0
+"""A notification that is sent once has arrived or is lost after this."""
 WALKERS_MISS = 0.1
 """Of a crowd that walks, this share of operations may fail and of matches may be missed, and one of each."""
 _SERVED = (
@@ -140,7 +142,8 @@ def _searched_undisturbed(case: Case, subscription: SubscriptionCase) -> bool:
 
 def _judge_telling(case: Case) -> Judgement:
     """At the end of a run that ends settled, every active subscription has been notified of every acknowledged,
-    matching object that was not deleted, whichever came first, and whatever faults there were before.
+    matching object that was not deleted, whichever came first, and whatever faults there were before. If notifications
+    are not repeated, there must have been no fault and no switch when the later of the two came.
     """
     due_s = case.end_s - TOLD_S
     if case.crowd.forgot(0.0, case.end_s) or not case.crowd.all_on(due_s, case.end_s):
@@ -158,10 +161,14 @@ def _judge_telling(case: Case) -> Judgement:
             matches = is_true(subscription.operation.query, thing.operation.tags)
             if not matches or not subscription.holds(thing.published_s):
                 continue
+            later_s = max(inserted.ended_s, made.ended_s)
+            from_s = later_s - SETTLED_S
+            troubled = case.crowd.disturbed(from_s, later_s + SENT_S) or case.crowd.switched(from_s, due_s)
+            if troubled and case.notifies_once:
+                continue
             judged += 1
             case.reached["object first" if inserted.at_s < made.at_s else "subscription first"] += 1
-            later_s = max(inserted.ended_s, made.ended_s)
-            if case.crowd.disturbed(later_s - SETTLED_S, later_s) or case.crowd.switched(later_s - SETTLED_S, due_s):
+            if troubled:
                 case.reached["due in a fault or a switch"] += 1
             if (key, name) not in told:
                 text = f"subscription {key} of {made.at_s:.2f} s was never told of {name}, inserted at "

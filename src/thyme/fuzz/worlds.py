@@ -101,6 +101,10 @@ _ALWAYS: dict[str, dict[str, Any]] = {
     "socialcast": {"period_s": 5.0},
 }
 """Small crowds in short worlds: three brokers, and a shorter period."""
+_EITHER: dict[str, dict[str, tuple[Any, ...]]] = {
+    "ls": {"telling": ({"sure": True}, {"sure": False})},
+}
+"""Each world has one of these: Thyme-LS with the notifications of live nodes, or with the paper's."""
 
 
 class World(msgspec.Struct, frozen=True):
@@ -131,7 +135,7 @@ def draw_world(approach: str, seed: int) -> World:
         "nodes": nodes,
         "approach": approach,
         "seed": seed,
-        "settings": _settings(approach, draws),
+        "settings": _settings(approach, draws, Random(f"{approach}/{seed}/either")),
         "venue": {"width_m": venue.width_m, "height_m": venue.height_m},
         "time": {"join_from_s": 0.0, "join_to_s": JOINED_S, "until_s": until_s},
         "users": {"ask_more_after_s": 0.2},
@@ -229,9 +233,10 @@ def _fault(draws: Random, width_m: float, height_m: float, end_s: float) -> dict
     return fault
 
 
-def _settings(approach: str, draws: Random) -> dict[str, Any]:
+def _settings(approach: str, draws: Random, either: Random) -> dict[str, Any]:
     """A few settings at a bound, 1 where one is allowed, off where something can be; in most worlds none."""
     settings: dict[str, Any] = dict(_ALWAYS.get(approach, {}))
+    settings |= {key: dict(either.choice(values)) for key, values in _EITHER.get(approach, {}).items()}
     bounds = _BOUNDS.get(approach, ())
     for key, values in draws.sample(bounds, min(len(bounds), draws.choice((0, 0, 0, 1, 2, 3)))):
         section, _, name = key.rpartition(".")
