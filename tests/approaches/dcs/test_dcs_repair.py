@@ -100,6 +100,18 @@ def test_a_difference_heard_before_the_node_settled_does_not_count() -> None:
     assert low.sent == []
 
 
+def test_of_members_that_are_all_about_to_leave_the_first_asks_the_others() -> None:
+    for departing, node, expected in ((True, 1, [2, 3]), (True, 2, []), (False, 1, [])):
+        lone = member(node, repair_s=2.0)
+        lone.cell.departing = departing
+        others = [other for other in (1, 2, 3) if other != node]
+        for _ in range(3):
+            assert lone.sent == [], "news may still be under way"
+            lone.hear(*others)
+            lone.wait(1.0)
+        assert [sent.to for sent in lone.sent] == [[(HERE, other)] for other in expected]
+
+
 def test_of_two_members_the_one_with_the_lower_number_begins() -> None:
     for node, expected in ((1, 1), (3, 0)):
         lone = member(node)

@@ -4,7 +4,7 @@ The broadcast within a cell is not acknowledged, so members miss news, and the p
 (§9.3.3). Every beacon carries four bytes that sum up what its sender holds. A member whose neighbour's bytes have
 differed from its own for a while sends it the digests of its buckets; the neighbour answers with the items of the
 buckets that differ, and each sends the other what it misses. Of two members the one with the lower number begins, so
-that they do not both.
+that they do not both. Beacons of members that are about to leave lack the bytes; the first of these asks the others.
 """
 
 from __future__ import annotations
@@ -45,21 +45,25 @@ class Repair:
         cell.serve(ItemsWanted, self._on_wanted)
 
     def _on_heard(self, neighbour: Neighbour, digest: bytes) -> None:
-        """Compare a neighbour's beacon with what is held here."""
+        """Compare a neighbour's beacon with what is held here. A member that is about to leave does not say what it
+        holds; if this one is, too, it asks: both may stay for long, since neither relies on the other."""
         cell, node = self._cell, neighbour.node
         self._said.pop(node, None)
-        if not (digest and neighbour.cell == cell.id and neighbour.stationary and self._options.repair):
+        member = neighbour.cell == cell.id and neighbour.stationary and self._options.repair
+        if not (member and (digest or cell.departing)):
             self._differs_since_s.pop(node, None)
             return
-        self._said[node] = digest
+        if digest:
+            self._said[node] = digest
         digests = cell.holdings.digests
         if not cell.member or digest == digests.beacon():
             self._differs_since_s.pop(node, None)
             return
         now_s = self._host.now()
         since_s = self._differs_since_s.setdefault(node, now_s)
-        waited = now_s - since_s >= self._options.repair_s and self._host.node < node
-        if waited or cell.departing:
+        begins = self._host.node < node if digest else cell.leads
+        waited = now_s - since_s >= self._options.repair_s and begins
+        if waited or (cell.departing and digest):
             self._differs_since_s[node] = now_s
             cell.send_to_member(node, Buckets(digests.buckets()))
 
