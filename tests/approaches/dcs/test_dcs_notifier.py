@@ -132,3 +132,15 @@ def test_who_was_not_found_is_told_to_compare_when_it_says_where_it_is() -> None
     lone.cell.holdings.parts.move_subscriber(keys(lone)[0], OTHER, 5.0)
     notifier.moved(NodeId(10))
     assert [to for to, _ in lone.take(CompareHint)] == [[(OTHER, 10)]]
+
+
+def test_a_hint_that_is_due_leaves_before_what_it_is_about_is_given_away() -> None:
+    lone, notifier = notifying(OTHER)
+    (key,) = keys(lone)
+    notifier.doubt([key])
+    assert lone.sent == []
+    lone.cell.release([HERE])
+    ((to, message),) = lone.take(CompareHint)
+    assert (to, message.shares) == ([(OTHER, 10)], ((HERE, key),))
+    lone.wait(10.0)
+    assert lone.sent == [], "once"

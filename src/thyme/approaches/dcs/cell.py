@@ -106,6 +106,7 @@ class Cell:
         "options",
         "populated",
         "regrouped",
+        "releasing",
         "requests",
         "returned",
         "router",
@@ -172,6 +173,8 @@ class Cell:
         """This node changed cells."""
         self.discarded: Signal[[list[Metadata]]] = Signal()
         """These objects were kept for another cell, which now keeps them itself."""
+        self.releasing: Signal[[]] = Signal()
+        """What was held for some home cells is about to be forgotten: another cell keeps it now."""
         self.taken: Signal[[CellState]] = Signal()
         """This node confirmed that it keeps what another node gave it; that node may delete its copy."""
         self.heard: Signal[[Neighbour, bytes]] = Signal()
@@ -247,6 +250,7 @@ class Cell:
 
     def release(self, homes: Iterable[CellId]) -> None:
         """Another cell now keeps what was held for some home cells."""
+        self.releasing()
         self.discarded(self.holdings.release(homes))
 
     def stand_in(self, home: CellId) -> None:

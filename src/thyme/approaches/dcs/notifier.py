@@ -70,6 +70,7 @@ class Notifier:
         self._gathered: dict[Placed, list[Metadata]] = {}
         """Objects of this instant, by their subscribers."""
         cell.undelivered.then(self._on_undelivered)
+        cell.releasing.then(self._hint_all)
         cell.serve(Silent, self._on_silent)
 
     def notify(self, keys: Iterable[SubscriptionKey], metadata: Metadata) -> None:
@@ -133,6 +134,11 @@ class Notifier:
         else:
             self._doubted[node] = (tries, dict.fromkeys(keys))
             self._host.after(wait_s, partial(self._hint, node))
+
+    def _hint_all(self) -> None:
+        """Later this node may no longer know for which cells."""
+        for node in list(self._doubted):
+            self._hint(node)
 
     def _hint(self, node: NodeId) -> None:
         """Send a subscriber a hint to compare, unless it compared meanwhile."""
